@@ -12,7 +12,7 @@ use crate::fleet::Target;
 use crate::line_editor::LineEditor;
 use crate::requests::Failure;
 
-/// What is shown of an open conversation.
+/// The parts of an open conversation that are shown.
 #[derive(Debug)]
 pub(crate) enum Source {
     Live(Target),
@@ -36,7 +36,7 @@ pub(crate) struct Conversation {
     recorded: HashSet<String>,
     /// Entries of what was said since.
     live: Vec<Entry>,
-    /// Where the running turn begins in `live`.
+    /// Index in `live` at which the running turn begins.
     turn_start: usize,
     pub(crate) turn: Option<Uuid>,
     /// The message of the running turn.
@@ -49,7 +49,7 @@ pub(crate) struct Conversation {
     pub(crate) others: Vec<Attached>,
     /// The text that was sent last, until its turn starts.
     pub(crate) sent: Option<String>,
-    /// What went wrong, or what happened last.
+    /// The last failure or event, in words.
     pub(crate) notice: Option<(String, bool)>,
     /// Lines between the end and the last line that is shown; 0 follows what is said.
     pub(crate) scroll: usize,

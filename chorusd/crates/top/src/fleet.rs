@@ -25,7 +25,7 @@ impl Target {
     }
 }
 
-/// What a row shows, and what stays selected when rows move.
+/// The subject of a row, which stays selected when rows move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RowKey {
     Conversation(Target),

@@ -1,7 +1,7 @@
 //! `chorusctl top`: a screen with everything that happens, in a process of its own. One can open a conversation there, answer
 //! approvals, search, restore.
 //!
-//! Invariant: it is an ordinary client of the daemon. What is shown is a pure function of a [`state`], which changes by what
+//! Invariant: it is an ordinary client of the daemon. What is shown is a pure function of a state (`state.rs`), which changes by what
 //! happens and answers with effects. Text of models never reaches the terminal unsanitized.
 //!
 //! Absent on purpose: the store, the engine, and any start of the daemon: if it stops, the last picture stays, and the connection
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<()> {
 
 #[doc(hidden)]
 pub mod bench {
-    //! What the bench `top` measures: frames of a screen with many agents.
+    //! The measurements of the bench `top`: frames of a screen with many agents.
 
     pub use crate::view::measure_frames;
 }

@@ -1,4 +1,4 @@
-//! What is shown in place of the list: a conversation, a history, a tree, a search, approvals, the help, a question.
+//! Panels in place of the list: a conversation, a history, a tree, a search, approvals, the help, a question.
 
 use std::collections::HashMap;
 
