@@ -130,7 +130,7 @@ pub(crate) struct Search {
     pub(crate) selection: Selection,
 }
 
-/// What a search found.
+/// The results of a search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found<'a> {
     Agent(&'a str),

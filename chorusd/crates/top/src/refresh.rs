@@ -20,7 +20,7 @@ const RETRY_TIME: SignedDuration = SignedDuration::from_secs(3);
 /// The interval at which all agents are requested, for changes without an event, such as a new name.
 const STATUS_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 
-/// What is to be requested.
+/// The parts of the picture that are to be requested from the daemon.
 #[derive(Debug, Default)]
 pub(crate) struct Refresh {
     agents: BTreeSet<String>,

@@ -88,7 +88,7 @@ pub(crate) enum Answer {
     Tree(Box<branching::TreeResult>),
     Hits(Box<search::SearchResult>),
     Session(Box<session::GetResult>),
-    /// What was done, in words.
+    /// The outcome in words.
     Done(String),
     Sent,
 }

@@ -23,7 +23,7 @@ const FRAME_TIME: Duration = Duration::from_millis(40);
 /// The limit on things that are handled before the next frame.
 const MAX_HANDLED: usize = 512;
 
-/// What woke the loop.
+/// The reason why the loop continues.
 enum Woken {
     Key(io::Result<Event>),
     Incoming(Incoming),

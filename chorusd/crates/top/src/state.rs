@@ -26,7 +26,7 @@ use crate::requests::{Answer, Failure, Request};
 /// How long a message about what was done stays.
 const NOTICE_TIME: SignedDuration = SignedDuration::from_secs(8);
 
-/// What happens.
+/// Something that happens: input, an answer, a notification, the passing of time.
 #[derive(Debug)]
 pub(crate) enum Input {
     Key(KeyEvent),
@@ -36,7 +36,7 @@ pub(crate) enum Input {
     Tick,
 }
 
-/// What the shell has to do.
+/// A task of the shell.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
     Request(Request),
