@@ -45,8 +45,10 @@ fn wait_until_no_row(running: &InteractiveCommand, text: &str) -> Vec<String> {
     running.wait_for_rows(SIZE, 0, text, |rows| !rows.iter().any(|row| row.contains(text)))
 }
 
-/// Types a text and waits until a row contains `shown`.
+/// Types a text and waits until a row contains `shown`, which no row may contain before: the next text would be typed too early.
 fn type_until(running: &mut InteractiveCommand, text: &str, shown: &str) -> Vec<String> {
+    let before = rows_of(&running.stdout.text(), SIZE.0, SIZE.1);
+    assert!(!before.iter().any(|row| row.contains(shown)), "{shown:?} is shown before {text:?} is typed: {before:#?}");
     running.type_text(text);
     wait_for_row(running, shown)
 }
@@ -151,7 +153,8 @@ fn a_saved_conversation_is_found_and_restored() {
     let mut running = start(&fixture.home, &[], "2 agents, 1 active");
     type_until(&mut running, "/", "type to search");
     type_until(&mut running, "drop cache", "we drop the cache");
-    type_until(&mut running, "\r", "  we drop the cache for sessions");
+    type_until(&mut running, "\r", "r restore");
+    wait_for_row(&running, "  we drop the cache for sessions");
     type_until(&mut running, "\u{1b}", "/ drop cache");
     type_until(&mut running, "\u{1b}", "AGENT ");
     type_until(&mut running, "h", "History of api");
