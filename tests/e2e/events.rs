@@ -107,7 +107,7 @@ fn a_listener_that_stopped_harms_itself_only_and_is_told_what_it_missed() {
         listener
     };
     let mut stopped = subscribed();
-    let before = daemon.rss();
+    let before = daemon.memory();
     let mut others: Vec<Client> = (0..3).map(|_| subscribed()).collect();
     let mut writer = daemon.raw_connection();
     // The others hear each burst before the next: how late they may be on a busy machine is for the bench.
@@ -117,7 +117,7 @@ fn a_listener_that_stopped_harms_itself_only_and_is_told_what_it_missed() {
             (1..=BURST).for_each(|n| assert_eq!(next(listener).seq, last + n, "others miss nothing"));
         }
     }
-    let growth = daemon.rss().saturating_sub(before);
+    let growth = daemon.memory().saturating_sub(before);
     assert!(growth < 16 << 20, "{growth} bytes, the {EVENTS} messages included");
     let (mut heard, mut missed) = (0, 0);
     while heard + missed < EVENTS {

@@ -104,6 +104,13 @@ impl Daemon {
         process::rss(self.pid)
     }
 
+    /// Returns the resident memory in bytes, without that of files: which pages of its program are mapped depends on what
+    /// else the machine does.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        process::anonymous_memory(self.pid)
+    }
+
     /// Waits until everything is indexed and the processor time that this takes is over: what follows from requests that are
     /// answered already. For a large home that takes longer than any deadline of a test, so the caller says how long it may.
     /// Does not wait on a machine that is kept busy: there the index, with its low priority, would take hours.

@@ -8,7 +8,6 @@ use chorus_proto::methods::session_branching::{Diff, DiffParams, Side};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
-use chorus_tests::process::rss;
 
 use super::{diff, parted, say};
 use crate::home;
@@ -135,9 +134,9 @@ fn huge_sessions_are_compared_message_by_message() {
         }
         file.write_all(b"  ]\n}\n").expect("written");
     }
-    let before = rss(daemon.pid);
+    let before = daemon.memory();
     let found = diff(&mut client, &one, &other);
     assert_eq!((found.common, found.lines.len()), (3000, 2));
-    let grown = rss(daemon.pid).saturating_sub(before);
+    let grown = daemon.memory().saturating_sub(before);
     assert!(grown < 30 << 20, "{grown} bytes more for two files of 60 MB");
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::process::{anonymous_memory, peak_rss};
+use chorus_tests::process::{anonymous_memory, peak_rss, rss};
 
 use crate::home;
 
@@ -16,7 +16,7 @@ fn two_hundred_announced_frames_cost_little_memory() {
     let home = home();
     let mut daemon = Daemon::start(&home);
     daemon.raw_connection().check_hello();
-    let before = daemon.rss();
+    let before = daemon.memory();
     let mut held: Vec<_> = (0..CONNECTIONS).map(|_| daemon.raw_connection()).collect();
     for raw in &mut held {
         raw.send_bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
@@ -25,7 +25,7 @@ fn two_hundred_announced_frames_cost_little_memory() {
     // All of it has been read once a later connection is served, or nearly: so ask often, and take the worst.
     let growth = (0..200).map(|_| {
         daemon.raw_connection().check_hello();
-        daemon.rss().saturating_sub(before)
+        daemon.memory().saturating_sub(before)
     });
     let growth = growth.max().expect("a measurement");
     assert!(growth < ALLOWED_GROWTH, "{growth} bytes for {CONNECTIONS} announced frames");
@@ -42,7 +42,7 @@ fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
     let mut daemon = Daemon::start_with(&home, "frame_timeout = \"2s\"\n");
     let mut client = daemon.client();
     client.init("a");
-    let before = daemon.rss();
+    let before = rss(daemon.pid);
     let (part, ended) = (vec![b' '; 15 * 1024 * 1024], AtomicUsize::new(0));
     let mut appended = 0;
     std::thread::scope(|scope| {

@@ -117,13 +117,13 @@ fn a_client_that_never_reads_harms_nobody() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", &"x".repeat(1024 * 1024));
-    let before = daemon.rss();
+    let before = daemon.memory();
     let mut deaf = daemon.raw_connection();
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string();
     // As many as fit into the socket: the daemon must not read on while its answers are not taken.
     deaf.send_until_blocked(&ask, 5000);
     client.append("a", "beside it");
-    let growth = daemon.rss().saturating_sub(before);
+    let growth = daemon.memory().saturating_sub(before);
     assert!(growth < 128 * 1024 * 1024, "{growth} bytes for answers that nobody reads");
     drop(deaf);
     daemon.assert_alive();
