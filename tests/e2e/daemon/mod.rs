@@ -4,6 +4,7 @@ mod autostart;
 mod config;
 mod databases;
 mod install;
+mod journald;
 mod notify;
 mod socket_activation;
 mod start;

@@ -8,7 +8,7 @@ pub mod status;
 pub mod stop;
 mod stop_unreachable;
 mod tail;
-mod unit;
+mod units;
 pub mod wait_exit;
 
 group! {
@@ -24,7 +24,7 @@ group! {
         Status(status::Args),
         /// Show the daemon's log
         Logs(logs::Args),
-        /// Install a systemd user service
+        /// Install a user service (systemd; on macOS launchd)
         Install(install::Args),
     }
 }

@@ -1,4 +1,4 @@
-//! The log: `log/chorusd.log`, rotated by size, and standard error in the foreground.
+//! The log: `log/chorusd.log`, rotated by size, and standard error or journald in the foreground.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,6 +14,8 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::journald::JournaldLayer;
 
 /// A log file of this size in bytes is renamed to `chorusd.log.1`.
 const ROTATE_AT_BYTES: u64 = 8 << 20;
@@ -32,11 +34,13 @@ struct LogState {
 }
 
 /// Sets up logging for the process. Secrets that `redactor` finds are replaced in every line. With `echo`, lines also
-/// go to standard error. Fails if the log file cannot be opened.
+/// go to standard error, or with their fields to journald if that is what standard error is. Fails if the log file cannot be opened.
 pub fn start(home: &Path, level: Level, echo: bool, redactor: Arc<Redactor>) -> Result<LogWriter> {
     let path = home.join("log/chorusd.log");
     let (file, size) =
         open_log_file(&path).map_err(|e| Error::io(format_args!("cannot open {}", path.display()), &e))?;
+    let journald = if echo { JournaldLayer::connect(redactor.clone()) } else { None };
+    let echo = echo && journald.is_none();
     let log = LogWriter(Arc::new(Mutex::new(LogState { path, file, size, echo, redactor })));
     // A second daemon in one process, as tests have it, keeps the log of the first one.
     let _ = tracing_subscriber::fmt()
@@ -48,6 +52,7 @@ pub fn start(home: &Path, level: Level, echo: bool, redactor: Arc<Redactor>) -> 
         .with_writer(log.clone())
         .finish()
         .with(filter_fn(move |line| level > Level::INFO || !is_debug_output(line)))
+        .with(journald)
         .try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(log)

@@ -1,4 +1,4 @@
-//! Start and stop of the process: the home, the instance lock, the socket, watching both, the log, signals, the service
+//! Start and stop of the process: the home, the instance lock, the socket, watching both, the log, journald, signals, the service
 //! manager, and detaching from the terminal.
 
 pub mod detach;
@@ -7,6 +7,7 @@ pub mod fingerprint_key;
 pub mod home_dir;
 pub mod instance_lock;
 pub mod instance_watch;
+mod journald;
 pub mod log;
 pub mod malloc_trim;
 mod program_pages;

@@ -1,25 +1,17 @@
 //! Renders the systemd user unit.
 
-use std::path::Path;
+use super::{HEADER, Instance, quote};
 
-/// First line of every unit that Chorus wrote. Units without it belong to the user and are not overwritten.
-pub(super) const HEADER: &str = "# Written by `chorusctl daemon install`.";
+/// File name of the unit.
+pub(in super::super) const SERVICE_NAME: &str = "chorusd.service";
 
-/// Renders the unit for `program`, with the `--socket` of the command line and the environment variables of the
-/// instance.
+/// Renders the unit, with the `--socket` of the command line and the environment variables of the instance.
 ///
 /// # Errors
 /// A path or value contains characters that a unit cannot hold.
-pub(super) fn render(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
-    let mut start = quote_program(path_str(program)?)?;
-    if let Some(socket) = socket {
-        start.push_str(" --socket ");
-        start.push_str(&quote_argument(path_str(socket)?)?);
-    }
-    let mut variables = String::new();
-    for (name, value) in environment {
-        variables.push_str(&format!("Environment={}\n", quote(&format!("{name}={value}"))?));
-    }
+pub(in super::super) fn render_service(instance: &Instance<'_>) -> Result<String, String> {
+    let (daemon, socket) = (quote::program(instance.daemon)?, instance.socket_argument()?);
+    let variables = instance.environment_lines()?;
     Ok(format!(
         "\
 {HEADER} To customize it, run:
@@ -33,7 +25,7 @@ StartLimitBurst=5
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart={start}
+ExecStart={daemon}{socket}
 {variables}Restart=on-failure
 RestartSec=1
 # Do not restart after invalid configuration (2), a refusal such as a moved home or database (6), or if another daemon
@@ -70,44 +62,21 @@ WantedBy=default.target
     ))
 }
 
-fn path_str(path: &Path) -> Result<&str, String> {
-    path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a systemd unit requires", path.display()))
-}
-
-/// Quotes the program path of ExecStart; systemd accepts neither quotes nor backslashes in it.
-fn quote_program(text: &str) -> Result<String, String> {
-    match text.chars().find(|c| "\"'\\".contains(*c)) {
-        Some(c) => Err(format!("{text} contains {c}, which ExecStart= does not allow in the program path")),
-        None => quote(text),
-    }
-}
-
-/// Quotes an argument of ExecStart; escapes `$`, which would expand a variable.
-fn quote_argument(text: &str) -> Result<String, String> {
-    quote(&text.replace('$', "$$"))
-}
-
-/// Quotes a word if necessary; escapes `%`, which would be a specifier.
-fn quote(text: &str) -> Result<String, String> {
-    if let Some(c) = text.chars().find(|c| c.is_control()) {
-        return Err(format!("{text:?} contains {c:?}, which a systemd unit does not allow"));
-    }
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
-    let plain = |c: char| c.is_alphanumeric() || "/._-=+:,@%$~".contains(c);
-    Ok(if escaped.chars().all(plain) { escaped } else { format!("\"{escaped}\"") })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    fn render(daemon: &str, socket: Option<&str>, environment: &[(&str, String)]) -> Result<String, String> {
+        let client = Path::new("/usr/bin/chorusctl");
+        render_service(&Instance { daemon: Path::new(daemon), client, socket: socket.map(Path::new), environment })
+    }
 
     #[test]
     fn strange_paths_are_quoted() {
-        let unit = render(
-            Path::new("/opt/100% new/$bin/chorusd"),
-            Some(Path::new("/run/a \"$b\".sock")),
-            &[("CHORUS_HOME", "/srv/$x 1".into())],
-        );
+        let environment = [("CHORUS_HOME", "/srv/$x 1".into())];
+        let unit = render("/opt/100% new/$bin/chorusd", Some("/run/a \"$b\".sock"), &environment);
         let unit = unit.unwrap_or_default();
         for line in [
             r#"ExecStart="/opt/100%% new/$bin/chorusd" --socket "/run/a \"$$b\".sock""#,
@@ -115,13 +84,13 @@ mod tests {
         ] {
             assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
         }
-        assert!(render(Path::new("/a\"b"), None, &[]).is_err());
-        assert!(render(Path::new("/a\nExecStartPre=/bin/evil"), None, &[]).is_err());
+        assert!(render("/a\"b", None, &[]).is_err());
+        assert!(render("/a\nExecStartPre=/bin/evil", None, &[]).is_err());
     }
 
     #[test]
     fn plain_paths_stay_plain() {
-        let unit = render(Path::new("/usr/bin/chorusd"), None, &[]).unwrap_or_default();
+        let unit = render("/usr/bin/chorusd", None, &[]).unwrap_or_default();
         assert!(
             unit.starts_with(HEADER) && unit.contains("\nExecStart=/usr/bin/chorusd\nRestart=on-failure\n"),
             "{unit}"
