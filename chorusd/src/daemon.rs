@@ -277,6 +277,11 @@ impl Daemon {
             current: self.ops.daemon.socket.clone(),
         };
         let watch = InstanceWatch::start(lock, &bound, places, moved, self.on_fatal.clone())?;
+        // Before the first client, so that the counters lack nothing.
+        #[cfg(feature = "metrics")]
+        if let Some(listen) = self.ops.config.metrics_listen.clone() {
+            self.tasks.spawn_tracked(chorus_metrics::start(self.ops.clone(), listen, stop.clone()));
+        }
         let listening = bound.listen()?;
         let accepting = {
             let server = server.clone();

@@ -25,6 +25,7 @@ mod instance;
 mod journal;
 mod mcp;
 mod memory;
+mod metrics;
 mod models;
 mod notes;
 mod objects;

@@ -107,6 +107,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("terminal-text", &["proto"]),
     ("tls", &[]),
     ("tool-databases", &[]),
+    ("metrics", &["base", "catalog", "config", "engine", "proto", "runtime", "store"]),
     ("tool-files", &[]),
     ("top", &["base", "proto", "runtime", "terminal-text"]),
 ];
@@ -131,6 +132,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp", "mcp-client"]),
     ("rten", &["embeddings"]),
     ("tantivy", &["search"]),
+    ("prometheus-client", &["metrics"]),
     ("crossterm", &["top"]),
     ("ratatui-core", &["top"]),
     ("ratatui-crossterm", &["top"]),

@@ -7,6 +7,7 @@ use url::Url;
 use super::agent::check_name;
 use super::capture::parse_directories;
 use super::discord::Shards;
+use super::metrics::parse_listen;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode, cluster, store, store_sessions};
@@ -40,7 +41,7 @@ impl ConfigKey {
     /// without their table.
     pub(crate) fn variable(&self) -> String {
         match self.table {
-            "store" | "store.sessions" | "cluster" => {
+            "store" | "store.sessions" | "cluster" | "metrics" => {
                 format!("CHORUS_{}_{}", self.table.replace('.', "_").to_uppercase(), self.name.to_uppercase())
             }
             _ => format!("CHORUS_{}", self.name.to_uppercase()),
@@ -311,6 +312,15 @@ const KEYS: &[ConfigKey] = &[
         "`false`: secrets are kept in conversations that are captured for the first time. `chorusctl capture on --redact` or `--no-redact` overrides it. Unset: they are redacted.",
         |c, v| {
             c.capture.redact = Some(v.boolean()?);
+            Ok(())
+        },
+    ),
+    config_key(
+        "metrics",
+        "listen",
+        "Place at which Prometheus reads figures: a loopback address with a port, such as `\"127.0.0.1:9464\"`, or `\"unix:/PATH\"`. Without it nobody can.",
+        |c, v| {
+            c.metrics_listen = Some(parse_listen(&v.text()?)?);
             Ok(())
         },
     ),

@@ -11,6 +11,7 @@ mod grants;
 mod keys;
 mod load;
 mod mcp;
+mod metrics;
 mod named_tables;
 mod permissions;
 pub mod provider;
@@ -33,6 +34,7 @@ pub use capture::CaptureConfig;
 pub use cluster::ClusterConfig;
 pub use load::load;
 pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
+pub use metrics::MetricsListen;
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
 pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use reference::{KeyReference, agent_reference, config_reference};
@@ -84,6 +86,8 @@ pub struct Config {
     pub search: SearchConfig,
     pub store: StoreConfig,
     pub cluster: ClusterConfig,
+    /// The place at which figures can be read; `None`: nowhere.
+    pub metrics_listen: Option<MetricsListen>,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
     /// The configuration file.
@@ -163,6 +167,7 @@ impl Default for Config {
             sessions_unused_for: None,
             capture: CaptureConfig::default(),
             search: SearchConfig::default(),
+            metrics_listen: None,
             store: StoreConfig::default(),
             cluster: ClusterConfig::default(),
             profiles: Profiles::default(),

@@ -61,13 +61,14 @@ const AGENT: &str = "
 ";
 
 /// The text before the keys of a table.
-const TABLES: [(&str, &str); 13] = [
+const TABLES: [(&str, &str); 14] = [
     ("", "These keys come before the first table."),
     ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
     ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
     ("discovery", "Model servers on this machine."),
     ("retention", "Saved conversations that nobody uses."),
     ("capture", "Which conversations of other coding agents are saved ([CAPTURE.md](CAPTURE.md))."),
+    ("metrics", "Figures for Prometheus ([OPERATIONS.md](OPERATIONS.md#metrics))."),
     ("search", "What `chorusctl search` finds."),
     (
         "store",

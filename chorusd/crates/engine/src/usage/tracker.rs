@@ -8,7 +8,7 @@ use chorus_base::error::Result;
 use chorus_clock::Clock;
 use chorus_store::Store;
 use jiff::tz::TimeZone;
-use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, broadcast};
 use uuid::Uuid;
 
 use super::limits::check_limits;
@@ -22,7 +22,11 @@ pub struct UsageTracker {
     today: Mutex<Option<DailyTotals>>,
     /// Loaded from the table when it is first needed.
     calibration: Mutex<Option<Calibration>>,
+    recorded: broadcast::Sender<Arc<UsageRow>>,
 }
+
+/// Calls that a subscriber may lag behind before it misses the oldest.
+const RECORDED_CAPACITY: usize = 1024;
 
 /// Maximum number of past calls to load for the calibration.
 const MAX_CALIBRATION_CALLS: u32 = 500;
@@ -44,7 +48,14 @@ impl UsageTracker {
     /// Creates a tracker whose days are those of `zone`.
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, zone: TimeZone) -> Self {
-        Self { store, clock, zone, today: Mutex::default(), calibration: Mutex::default() }
+        let recorded = broadcast::Sender::new(RECORDED_CAPACITY);
+        Self { store, clock, zone, today: Mutex::default(), calibration: Mutex::default(), recorded }
+    }
+
+    /// Subscribes to the calls that are recorded from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<UsageRow>> {
+        self.recorded.subscribe()
     }
 
     /// Checks whether the agent may call a model now. Running calls are not counted yet, so that many at once may
@@ -62,6 +73,9 @@ impl UsageTracker {
     /// start.
     pub async fn record_call(&self, row: UsageRow) {
         let (agent, at) = (row.agent_id, row.at);
+        if self.recorded.receiver_count() > 0 {
+            let _ = self.recorded.send(Arc::new(row.clone()));
+        }
         if let Some(calibration) = &mut *self.calibration.lock().await {
             calibration.add_sample(&row.model, Sample::from(&row));
         }
