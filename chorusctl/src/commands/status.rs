@@ -15,7 +15,7 @@ use crate::commands::{agent_details, approvals, conversations, format, search};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, time};
+use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize, time};
 
 /// Maximum number of agents in the text output.
 const MAX_AGENTS: u64 = 50;
@@ -29,9 +29,23 @@ pub struct Args {
     /// Only this agent
     #[arg(value_name = "AGENT", id = "only")]
     agent: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+const COLUMNS: [Column; 7] = [
+    Column::new("AGENT"),
+    Column::new("NODE").optional(),
+    Column::new("STATE"),
+    Column::new("MESSAGES").align_right().optional(),
+    Column::new("WINDOW").align_right().optional(),
+    Column::new("AUTO-SAVE").whole().optional(),
+    Column::new("LAST SESSION").flexible(),
+];
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
+    table.limit_rows(usize::try_from(MAX_AGENTS).unwrap_or(usize::MAX));
     let agent = args.agent.or_else(|| app.global.agent.clone());
     let only = agent.is_some();
     if app.stdout.format() != OutputFormat::Text {
@@ -39,9 +53,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     let status = match agent {
         Some(agent) => app.call::<Status>(&StatusParams { agent: Some(agent), limit: None })?,
+        None if args.table.rows.needs_all_rows() => app.call::<Status>(&StatusParams::default())?,
         None => fetch_status(app, MAX_AGENTS)?,
     };
-    print_status(&mut app.stdout, &status)?;
+    print_status(table, &mut app.stdout, &status)?;
     if only && status.tasks.running > 0 {
         print_running_tasks(app, &status)?;
     }
@@ -125,7 +140,7 @@ fn describe_server(server: &McpServerInfo) -> String {
     format!("{} ({state})", sanitize::one_line(&server.name))
 }
 
-fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
+fn print_status(mut table: Table, out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     let first = daemon_line(out, &status.daemon);
     writeln!(out, "{first}")?;
     writeln!(out, "home {}", sanitize::one_line(&status.daemon.home))?;
@@ -164,28 +179,10 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         writeln!(out, "{line}")?;
     }
     out.text("\n")?;
-    let mut columns = vec![
-        Column::new("AGENT"),
-        Column::new("STATE"),
-        Column::new("MESSAGES").align_right(),
-        Column::new("WINDOW").align_right(),
-        Column::new("AUTO-SAVE"),
-        Column::new("LAST SESSION").flexible(),
-    ];
-    // In a cluster.
-    let has_nodes = format::have_nodes(&status.agents);
-    if has_nodes {
-        columns.insert(1, Column::new("NODE"));
-    }
-    let mut table = Table::new(columns);
     for agent in &status.agents {
-        let mut rows = vec![(agent_row(out, agent), format::node(agent).into())];
-        rows.extend(agent.conversations.iter().map(|live| (conversation_row(out, live), "".into())));
-        for (mut row, node) in rows {
-            if has_nodes {
-                row.insert(1, node);
-            }
-            table.add_row(row);
+        table.add_row(agent_row(out, agent));
+        for live in &agent.conversations {
+            table.add_row_below(conversation_row(out, live));
         }
     }
     table.write(out)?;
@@ -239,7 +236,7 @@ fn print_running_tasks(app: &mut App, status: &StatusResult) -> Result<(), Error
 
 /// Returns the row of a conversation below that of its agent: its messages, and who has it open.
 fn conversation_row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> {
-    let mut cells = vec![format!("  {}", sanitize::one_line(&conversation.name)).into()];
+    let mut cells = vec![format!("  {}", sanitize::one_line(&conversation.name)).into(), Cell::default()];
     cells.push(match &conversation.turn {
         Some(turn) => format::running_cell(turn),
         None => format::state_cell(AgentState::Active),
@@ -252,16 +249,19 @@ fn conversation_row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> 
 /// Returns the cells with the size of a context and its deadline.
 fn context_cells(out: &mut Stdout, context: Option<&ContextInfo>) -> [Cell; 3] {
     let Some(context) = context else { return Default::default() };
-    let until = context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at)));
+    let until =
+        context.idle_deadline_at.map(|at| Cell::from(format!("in {}", out.clock().until(at))).sorted_by_time(at));
+    let size = |meter| Cell::from(format::short_prompt_size(meter)).sorted_by(meter.used as f64);
     [
         context.messages.to_string().into(),
-        context.meter.as_ref().map(format::short_prompt_size).unwrap_or_default().into(),
-        until.into(),
+        context.meter.as_ref().map(size).unwrap_or_default(),
+        until.unwrap_or_default(),
     ]
 }
 
 fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
-    let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name))];
+    // The node, in a cluster.
+    let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name)), format::node(agent).into()];
     cells.push(match &agent.turn {
         Some(turn) => format::running_cell(turn),
         None => format::agent_state_cell(agent),

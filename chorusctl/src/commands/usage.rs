@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_dollars, pluralize};
-use crate::ui::{Cell, Column, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// Stands for the agent of what no agent asked for: vectors of messages.
 const NO_AGENT: &str = "(search)";
@@ -31,6 +31,8 @@ pub struct Args {
     /// Divide the sums by this
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 /// A division of the sums.
@@ -68,37 +70,50 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         by: args.by.map(Into::into),
     };
     let grouped = args.by.filter(|by| !matches!(by, By::Conversation));
+    let columns = grouped.map_or_else(day_columns, group_columns);
+    let table = Table::with_args(columns, &args.table, app.stdout.format())?;
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;
         return print_pages::print_entries(&mut app.stdout, &raw, if grouped.is_some() { "groups" } else { "days" });
     }
     app.call_and_print::<Show>(&params, |app, used| match grouped {
-        Some(by) => print_groups(app, by, &used),
-        None => print_usage(app, &used),
+        Some(by) => print_groups(table, app, by, &used),
+        None => print_usage(table, app, &used),
     })
 }
 
-fn print_groups(app: &mut App, by: By, used: &UsageResult) -> Result<(), Error> {
+fn print_groups(mut table: Table, app: &mut App, by: By, used: &UsageResult) -> Result<(), Error> {
     if used.groups.is_empty() {
         app.stderr.line("no model calls");
         return Ok(());
     }
-    let group = match by {
-        By::Project => Some(Column::new("PROJECT").flexible()),
-        By::Model => Some(Column::new("MODEL").flexible()),
-        By::Day => Some(Column::new("DAY")),
-        By::Source | By::Conversation => None,
-    };
-    let leading = if group.is_some() { 2 } else { 1 };
-    let columns = group.into_iter().chain([Column::new("SOURCE")]).chain(count_columns());
-    let mut table = Table::new(columns.collect::<Vec<_>>());
     for row in &used.groups {
         let cells = group_cell(by, row).into_iter().chain([sanitize::one_line(&row.source)]);
         table.add_row(cells.chain(usage_columns(&row.sums)).map(Cell::from).collect::<Vec<_>>());
     }
-    add_total(&mut table, leading, &used.total);
+    add_total(&mut table, if matches!(by, By::Source) { 1 } else { 2 }, &used.total);
     table.write(&mut app.stdout)?;
     print_notes(app, &used.total)
+}
+
+fn day_columns() -> Vec<Column> {
+    let columns = [
+        Column::new("DAY").whole(),
+        Column::new("AGENT"),
+        Column::new("CONVERSATION").optional(),
+        Column::new("MODEL").flexible(),
+    ];
+    columns.into_iter().chain(count_columns()).collect()
+}
+
+fn group_columns(by: By) -> Vec<Column> {
+    let group = match by {
+        By::Project => Some(Column::new("PROJECT").flexible()),
+        By::Model => Some(Column::new("MODEL").flexible()),
+        By::Day => Some(Column::new("DAY").whole()),
+        By::Source | By::Conversation => None,
+    };
+    group.into_iter().chain([Column::new("SOURCE")]).chain(count_columns()).collect()
 }
 
 /// The first cell of a row, unless that is the source.
@@ -113,7 +128,9 @@ fn group_cell(by: By, row: &UsageGroup) -> Option<String> {
 }
 
 fn count_columns() -> [Column; 5] {
-    ["CALLS", "INPUT", "CACHED", "OUTPUT", "COST"].map(|name| Column::new(name).align_right())
+    let [calls, input, cached, output, cost] =
+        ["CALLS", "INPUT", "CACHED", "OUTPUT", "COST"].map(|name| Column::new(name).align_right());
+    [calls.optional(), input, cached.optional(), output, cost]
 }
 
 /// Adds the line of the total, behind `leading` columns.
@@ -121,34 +138,24 @@ fn add_total(table: &mut Table, leading: usize, total: &UsageSums) {
     let mut cells = vec![Cell::new(Style::Strong, "total")];
     cells.resize_with(leading, Cell::default);
     cells.extend(usage_columns(total).map(|text| Cell::new(Style::Strong, text)));
-    table.add_row(cells);
+    table.set_total(cells);
 }
 
-fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
+fn print_usage(mut table: Table, app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if used.days.is_empty() {
         app.stderr.line("no model calls");
         print_imported_hint(app, used);
         return Ok(());
     }
-    let by_conversation = used.days.iter().any(|row| row.conversation.is_some());
-    let mut columns = vec![Column::new("DAY"), Column::new("AGENT")];
-    if by_conversation {
-        columns.push(Column::new("CONVERSATION"));
-    }
-    columns.push(Column::new("MODEL").flexible());
-    columns.extend(count_columns());
-    let mut table = Table::new(columns);
     for row in &used.days {
         let agent = if row.agent.is_empty() { NO_AGENT.to_owned() } else { sanitize::one_line(&row.agent) };
-        let mut cells = vec![row.day.to_string().into(), agent.into()];
-        if by_conversation {
-            cells.push(sanitize::one_line(row.conversation.as_deref().unwrap_or_default()).into());
-        }
+        let conversation = sanitize::one_line(row.conversation.as_deref().unwrap_or_default());
+        let mut cells: Vec<Cell> = vec![row.day.to_string().into(), agent.into(), conversation.into()];
         cells.push(sanitize::one_line(&row.model).into());
         cells.extend(usage_columns(&row.sums).map(Cell::from));
         table.add_row(cells);
     }
-    add_total(&mut table, if by_conversation { 4 } else { 3 }, &used.total);
+    add_total(&mut table, 4, &used.total);
     table.write(&mut app.stdout)?;
     print_notes(app, &used.total)?;
     print_imported_hint(app, used);

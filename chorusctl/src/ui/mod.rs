@@ -24,4 +24,4 @@ pub use command_text::{ChatCommands, CommandText};
 pub use stderr::Stderr;
 pub use stdout::Stdout;
 pub use style::Style;
-pub use table::{Cell, Column, Table};
+pub use table::{Cell, Column, RowArgs, Table, TableArgs};

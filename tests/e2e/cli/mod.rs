@@ -5,5 +5,6 @@ mod exit_status;
 mod json;
 mod pager;
 mod pipes;
+mod tables;
 mod timeouts;
 mod top_level;

@@ -8,7 +8,7 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize};
 
 /// List agents
 ///
@@ -22,9 +22,23 @@ pub struct Args {
     /// Only the agents of this node of a cluster
     #[arg(long, conflicts_with = "all")]
     node: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+const COLUMNS: [Column; 8] = [
+    Column::new("").named("default").whole(),
+    Column::new("NAME"),
+    Column::new("NODE").optional(),
+    Column::new("STATE"),
+    Column::new("MESSAGES").align_right(),
+    Column::new("ACTIVITY").whole(),
+    Column::new("PERMISSIONS").optional(),
+    Column::new("MODEL").flexible().optional(),
+];
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     let raw = app.call_raw::<List>(&ListParams { all: args.all, node: args.node.clone() })?;
     match app.stdout.format() {
         OutputFormat::Json => app.stdout.json_line(&raw),
@@ -32,7 +46,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         OutputFormat::Text => {
             let list: ListResult = parse_result(&raw)?;
             if !list.agents.is_empty() {
-                return write_table(&mut app.stdout, &list);
+                return write_table(table, &mut app.stdout, &list);
             }
             let (what, hint) = match args.node {
                 Some(node) => (
@@ -51,42 +65,25 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
-    let mut columns = vec![
-        Column::new(""),
-        Column::new("NAME"),
-        Column::new("STATE"),
-        Column::new("MESSAGES").align_right(),
-        Column::new("ACTIVITY"),
-        Column::new("PERMISSIONS"),
-        Column::new("MODEL").flexible(),
-    ];
-    // In a cluster.
-    let has_nodes = format::have_nodes(&list.agents);
-    if has_nodes {
-        columns.insert(2, Column::new("NODE"));
-    }
-    let mut table = Table::new(columns);
+fn write_table(mut table: Table, out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
     for agent in &list.agents {
-        let mut row = agent_row(out, agent, list.chosen.as_deref());
-        if has_nodes {
-            row.insert(2, format::node(agent).into());
-        }
-        table.add_row(row);
+        table.add_row(agent_row(out, agent, list.chosen.as_deref()));
     }
     table.write(out)
 }
 
-fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> Vec<Cell> {
+fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> [Cell; 8] {
     let destroyed = agent.status == AgentStatus::Destroyed;
     let chosen = !destroyed && chosen == Some(agent.name.as_str());
-    let activity = agent.context.as_ref().map(|context| out.clock().ago(context.last_activity_at));
-    vec![
+    let active_at = agent.context.as_ref().map(|context| context.last_activity_at);
+    [
         if chosen { "*" } else { "" }.into(),
         Cell::new(Style::Strong, sanitize::one_line(&agent.name)),
+        // In a cluster.
+        format::node(agent).into(),
         if agent.import_source.is_some() { "imports".into() } else { format::agent_state_cell(agent) },
         agent.context.as_ref().map_or_else(String::new, |context| context.messages.to_string()).into(),
-        activity.unwrap_or_default().into(),
+        active_at.map(|at| Cell::from(out.clock().ago(at)).sorted_by_time(at)).unwrap_or_default(),
         format::permissions(&agent.permissions).into(),
         sanitize::one_line(agent.model.as_deref().unwrap_or_default()).into(),
     ]

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Style, sanitize, text};
+use crate::ui::{Cell, Column, RowArgs, Style, Table, sanitize, text};
 
 mod sentence;
 pub mod verify;
@@ -20,7 +20,8 @@ const MIN_SENTENCE_WIDTH: usize = 20;
 /// Show the audit log
 ///
 /// Shows who decided about each action and why, and what each change changed, newest last. --json prints the entries as they
-/// are stored. --agent selects the agents that have or had that name, including deleted ones.
+/// are stored. --agent selects the agents that have or had that name, including deleted ones. With
+/// --columns, --sort or --filter, the entries are a table.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -32,7 +33,19 @@ pub struct Args {
     /// Only the newest N entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
+    #[command(flatten)]
+    rows: RowArgs,
 }
+
+const COLUMNS: [Column; 7] = [
+    Column::new("ID").align_right(),
+    Column::new("WHEN").whole(),
+    Column::new("AGENT"),
+    Column::new("DECISION").optional(),
+    Column::new("BY").optional(),
+    Column::new("ACTION").flexible(),
+    Column::new("REASON").flexible().optional(),
+];
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -46,6 +59,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if let Some(Verb::Verify(args)) = args.verb {
         return verify::run(args, app);
     }
+    let mut table = Table::arranged(COLUMNS, &args.rows, app.stdout.format())?;
     let agent = app.global.agent.clone();
     let mut params = AuditParams { agent, since: args.since, limit: args.limit, after: None };
     let mut whole = AuditResult { rows: Vec::new(), next: None };
@@ -59,6 +73,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         match app.stdout.format() {
             OutputFormat::Json => whole.rows.extend(page.rows),
             OutputFormat::Jsonl => page.rows.iter().try_for_each(|row| print_json(app, row))?,
+            OutputFormat::Text if args.rows.is_given() => {
+                page.rows.iter().for_each(|row| table.add_row(table_row(app, row)));
+            }
             OutputFormat::Text => page.rows.iter().try_for_each(|row| print_row(app, row))?,
         }
         match page.next.filter(|_| left > 0) {
@@ -73,6 +90,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             app.stderr.line("the audit log is empty");
             Ok(())
         }
+        OutputFormat::Text if args.rows.is_given() => table.write(&mut app.stdout),
         _ => Ok(()),
     }
 }
@@ -82,13 +100,29 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
     app.stdout.json_line(&text)
 }
 
-fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
-    let said = sentence::describe(row);
-    let style = match &*row.decision {
+fn table_row(app: &mut App, row: &AuditRow) -> [Cell; 7] {
+    [
+        row.id.to_string().into(),
+        Cell::from(app.stdout.clock().local_date_time(row.at)).sorted_by_time(row.at),
+        sanitize::one_line(&row.agent).into(),
+        Cell::new(decision_style(&row.decision), sanitize::one_line(&row.decision)),
+        sanitize::one_line(&row.user).into(),
+        sanitize::one_line(&row.action).into(),
+        sanitize::one_line(&row.rule).into(),
+    ]
+}
+
+fn decision_style(decision: &str) -> Style {
+    match decision {
         "allow" | "approved" | "approved_always" | "approved_pattern" | "approved_turn" => Style::Good,
         "deny" | "refused" | "expired" | "withdrawn" | "lost" | "not_changed" => Style::Bad,
         _ => Style::Strong,
-    };
+    }
+}
+
+fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
+    let said = sentence::describe(row);
+    let style = decision_style(&row.decision);
     let time = app.stdout.clock().local_date_time(row.at);
     let lines = wrap(app, &sanitize::one_line(&said.text));
     let mut lead = format!("{:>6}  {time}  ", row.id);

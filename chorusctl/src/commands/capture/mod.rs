@@ -15,7 +15,7 @@ group! {
     /// Conversations of Claude Code, Codex, Gemini CLI, opencode, GitHub Copilot CLI, goose, pi, OpenClaw, Hermes and Cursor's agent are saved as sessions
     /// while they are held, and those that are there already when capture is turned on. They stay when the program deletes its transcripts, and can be found, shown and continued like all sessions. Capture
     /// only reads the files of these programs. It is off until you turn it on.
-    enum Verb or status {
+    enum Verb or only status {
         /// Turn capture on, and save what is there
         On(on::Args),
         /// Turn capture off; what was captured stays

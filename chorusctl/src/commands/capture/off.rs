@@ -5,6 +5,7 @@ use chorus_proto::methods::capture::{Off, OffParams};
 use super::report;
 use crate::app::App;
 use crate::error::Error;
+use crate::ui::Table;
 
 /// Turn capture off; what was captured stays
 #[derive(Debug, clap::Args)]
@@ -15,5 +16,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    app.call_and_print::<Off>(&OffParams { sources: args.sources }, |app, status| report::print(app, &status))
+    app.call_and_print::<Off>(&OffParams { sources: args.sources }, |app, status| {
+        report::print(Table::new(report::COLUMNS), app, &status)
+    })
 }

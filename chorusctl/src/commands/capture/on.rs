@@ -14,6 +14,7 @@ use signal_hook::low_level::emulate_default_handler;
 use super::report;
 use crate::app::{App, parse_result};
 use crate::error::Error;
+use crate::ui::Table;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 
@@ -72,7 +73,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         return app.stdout.json_line(&raw);
     }
     let status: StatusResult = parse_result(&raw)?;
-    report::print(app, &status)?;
+    report::print(Table::new(report::COLUMNS), app, &status)?;
     let conversations: u64 = status.sources.iter().map(|source| source.conversations).sum();
     match conversations {
         0 => {

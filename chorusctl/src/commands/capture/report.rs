@@ -6,18 +6,19 @@ use chorus_proto::shell_word::shell_word;
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::units::{group_digits, pluralize};
-use crate::ui::{Column, Table, sanitize};
+use crate::ui::{Cell, Column, Table, sanitize};
+
+pub(super) const COLUMNS: [Column; 6] = [
+    Column::new("SOURCE"),
+    Column::new("CAPTURE"),
+    Column::new("CONVERSATIONS").align_right(),
+    Column::new("MESSAGES").align_right(),
+    Column::new("LAST WRITTEN").whole(),
+    Column::new("PLACE").flexible().optional(),
+];
 
 /// Prints a table of the sources, then what needs attention.
-pub(super) fn print(app: &mut App, status: &StatusResult) -> Result<(), Error> {
-    let mut table = Table::new([
-        Column::new("SOURCE"),
-        Column::new("CAPTURE"),
-        Column::new("CONVERSATIONS").align_right(),
-        Column::new("MESSAGES").align_right(),
-        Column::new("LAST WRITTEN"),
-        Column::new("PLACE").flexible(),
-    ]);
+pub(super) fn print(mut table: Table, app: &mut App, status: &StatusResult) -> Result<(), Error> {
     let is_shown = |source: &&SourceStatus| source.found || source.conversations > 0 || status.sources.len() == 1;
     for source in status.sources.iter().filter(is_shown) {
         let state = match (source.on, status.paused) {
@@ -25,13 +26,16 @@ pub(super) fn print(app: &mut App, status: &StatusResult) -> Result<(), Error> {
             (true, true) => "paused",
             (false, _) => "off",
         };
-        let written = source.last_written_at.map(|at| app.stdout.clock().ago(at)).unwrap_or_default();
+        let written = source
+            .last_written_at
+            .map(|at| Cell::from(app.stdout.clock().ago(at)).sorted_by_time(at))
+            .unwrap_or_default();
         table.add_row([
             sanitize::one_line(&source.source).into(),
             state.into(),
             group_digits(source.conversations).into(),
             group_digits(source.messages).into(),
-            written.into(),
+            written,
             place(source).into(),
         ]);
     }

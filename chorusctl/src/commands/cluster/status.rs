@@ -5,7 +5,7 @@ use chorus_proto::methods::cluster::{Node, NodeState, Status, StatusParams};
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::units::group_digits;
-use crate::ui::{Cell, Column, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// List the nodes (default)
 ///
@@ -14,22 +14,27 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 /// seconds without one, or 6 if it cannot be connected to either, other nodes take its agents over. A node is `unreachable` if the one that answers
 /// cannot connect to it: agents that it has cannot be used through that node, which gives it none either.
 #[derive(Debug, Default, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    table: TableArgs,
+}
 
-pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+const COLUMNS: [Column; 10] = [
+    Column::new("").named("answers").whole(),
+    Column::new("NODE"),
+    Column::new("STATE"),
+    Column::new("AGENTS").align_right(),
+    Column::new("LIVE").align_right().optional(),
+    Column::new("LOAD").align_right(),
+    Column::new("LAG").align_right(),
+    Column::new("BEAT").align_right(),
+    Column::new("VERSION").optional(),
+    Column::new("ADDRESS").flexible().optional(),
+];
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     app.call_and_print::<Status>(&StatusParams {}, |app, status| {
-        let mut table = Table::new([
-            Column::new(""),
-            Column::new("NODE"),
-            Column::new("STATE"),
-            Column::new("AGENTS").align_right(),
-            Column::new("LIVE").align_right(),
-            Column::new("LOAD").align_right(),
-            Column::new("LAG").align_right(),
-            Column::new("BEAT").align_right(),
-            Column::new("VERSION"),
-            Column::new("ADDRESS").flexible(),
-        ]);
         for node in &status.nodes {
             table.add_row(node_row(node, node.name == status.node));
         }

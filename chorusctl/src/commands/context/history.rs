@@ -1,5 +1,7 @@
 //! `chorusctl context history`: lists saved sessions in pages.
 
+mod session_table;
+
 use chorus_proto::error::exit;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
@@ -9,25 +11,19 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use self::session_table::{prefix_length, title, when};
 use crate::app::{App, parse_result};
 use crate::commands::{format, project};
 use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
-use crate::ui::time::Clock;
 use crate::ui::units::{format_token_count, pluralize};
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
+use crate::ui::{RowArgs, Stdout, Style, Table, sanitize, text};
 
 /// Default number of sessions per page; the same as in the daemon.
 const DEFAULT_PAGE_SIZE: u64 = 10;
 /// Narrowest column of text; a narrower terminal wraps it itself.
 const MIN_TEXT_WIDTH: usize = 20;
-/// Narrowest terminal on which projects are shown.
-const MIN_PROJECT_WIDTH: usize = 80;
-/// The limit on characters of a project's name in the table.
-const MAX_PROJECT_CHARS: usize = 14;
-/// An imported conversation is live if its last message is newer than so many minutes.
-const LIVE_MINUTES: i64 = 10;
 /// Maximum number of sessions per page that the daemon accepts.
 const MAX_PAGE_SIZE: u64 = 1_000;
 
@@ -62,14 +58,16 @@ pub struct Args {
     /// project
     #[arg(long, value_name = "DIR|NAME")]
     project: Option<String>,
-    /// Show the summary of each session
+    /// Show each session whole, with its summary
     #[arg(long)]
     long: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 /// The fields of a session that the table shows. Parsing all of them would take longer than the daemon needs to answer.
 #[derive(Debug, Deserialize)]
-struct SessionRow {
+pub(super) struct SessionRow {
     session_id: String,
     short_id: String,
     unique_prefix: Option<String>,
@@ -110,8 +108,9 @@ impl SessionRow {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
+    let mut table = Table::arranged(session_table::COLUMNS, &args.rows, app.stdout.format())?;
     let next_page = next_page_command(&args, app);
-    let (agent, words) = split_agent(args.named, args.all_agents, app)?;
+    let (agent, words) = split_agent(args.named.clone(), args.all_agents, app)?;
     let mut params = HistoryParams {
         conversation: app.global.conversation.clone(),
         own: agent.is_none() && app.global.agent.is_none(),
@@ -119,9 +118,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         all_agents: args.all_agents,
         page: args.page,
         limit: args.limit,
-        since: args.since,
-        tag: args.tag,
-        source: args.source,
+        since: args.since.clone(),
+        tag: args.tag.clone(),
+        source: args.source.clone(),
         project: args.project.as_deref().map(project::absolute),
         words: (!words.is_empty()).then(|| words.join(" ")),
         keep_numbers: false,
@@ -143,8 +142,17 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         OutputFormat::Text => {
             let size = params.limit.unwrap_or(DEFAULT_PAGE_SIZE);
+            if args.rows.needs_all_rows() {
+                return print_arranged(app, table, params, (size, &args), &next_page);
+            }
             let result = parse_result(&app.call_raw::<History>(&params)?)?;
-            print_page(app, &params, &result, (size, args.long), &next_page)
+            // With columns, `--long` prints the table whole.
+            let long = args.long && args.rows.columns.is_empty();
+            if args.long {
+                table.print_whole();
+            }
+            let agents = args.all_agents || args.rows.names("agent");
+            print_page(app, table, &params, &result, (size, long, agents), &next_page)
         }
     }
 }
@@ -215,11 +223,60 @@ fn print_all_pages(app: &mut App, mut params: HistoryParams) -> Result<(), Error
     app.stdout.text("\n")
 }
 
+/// Prints a page of all sessions, filtered and sorted by the columns of the table. The numbers are those without that.
+fn print_arranged(
+    app: &mut App,
+    mut table: Table,
+    mut params: HistoryParams,
+    (size, args): (u64, &Args),
+    next_page: &str,
+) -> Result<(), Error> {
+    let page = params.page.unwrap_or(1);
+    params.limit = Some(MAX_PAGE_SIZE);
+    let mut sessions: Vec<SessionRow> = Vec::new();
+    for_each_page(app, params, |_, page| {
+        sessions.extend(parse_result::<HistoryResult<SessionRow>>(page)?.sessions);
+        Ok(())
+    })?;
+    if args.long {
+        table.print_whole();
+    }
+    let agents = args.all_agents || args.rows.names("agent") || has_several_agents(&sessions);
+    session_table::add_rows(&mut table, &mut app.stdout, &sessions, 1, agents);
+    let total = table.count_rows() as u64;
+    let pages = total.div_ceil(size).max(1);
+    table.limit_rows(usize::try_from(size).unwrap_or(usize::MAX));
+    if total == 0 {
+        app.stderr.line("no sessions match");
+        return Ok(());
+    }
+    if page > pages {
+        app.stderr.line(&format!("no such page: {} on {}", pluralize(total, "session"), pluralize(pages, "page")));
+        return Ok(());
+    }
+    table.write_from(usize::try_from((page - 1) * size).unwrap_or(usize::MAX), &mut app.stdout)?;
+    print_page_number(app, (page, pages, total), next_page)
+}
+
+fn has_several_agents(sessions: &[SessionRow]) -> bool {
+    sessions.iter().any(|session| session.agent_name != sessions[0].agent_name)
+}
+
+/// Says which page it was, and how to see the next one.
+fn print_page_number(app: &mut App, (page, pages, total): (u64, u64, u64), next_page: &str) -> Result<(), Error> {
+    writeln!(app.stdout, "\npage {page} of {pages} · {}", pluralize(total, "session"))?;
+    if page >= pages {
+        return Ok(());
+    }
+    app.stdout.status_line(&format!("next page: `{next_page} --page {}`", page + 1))
+}
+
 fn print_page(
     app: &mut App,
+    mut table: Table,
     params: &HistoryParams,
     result: &HistoryResult<SessionRow>,
-    (size, long): (u64, bool),
+    (size, long, agents): (u64, bool, bool),
     next_page: &str,
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
@@ -240,18 +297,14 @@ fn print_page(
         return Ok(());
     }
     let first = result.page.saturating_sub(1) * size + 1;
-    let one = result.sessions.iter().all(|session| session.agent_name == result.sessions[0].agent_name);
     if long {
         write_long(&mut app.stdout, &result.sessions, first)?;
     } else {
-        write_table(&mut app.stdout, &result.sessions, first, params.all_agents || !one)?;
+        let agents = agents || has_several_agents(&result.sessions);
+        session_table::add_rows(&mut table, &mut app.stdout, &result.sessions, first, agents);
+        table.write(&mut app.stdout)?;
     }
-    let total = pluralize(result.total, "session");
-    writeln!(app.stdout, "\npage {} of {} · {total}", result.page, result.pages)?;
-    if result.page >= result.pages {
-        return Ok(());
-    }
-    app.stdout.status_line(&format!("next page: `{next_page} --page {}`", result.page + 1))
+    print_page_number(app, (result.page, result.pages, result.total), next_page)
 }
 
 /// Returns the command that was given, without its page.
@@ -269,37 +322,11 @@ fn next_page_command(args: &Args, app: &App) -> String {
     option("tag", args.tag.clone());
     option("source", args.source.clone());
     option("project", args.project.clone());
+    args.rows.to_words().into_iter().for_each(|(name, value)| option(name, Some(value)));
     let flags = [("--all-agents", args.all_agents), ("--long", args.long)];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned()));
     words.extend(args.named.iter().map(|word| shell_word(word).into_owned()));
     words.join(" ")
-}
-
-fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bool) -> Result<(), Error> {
-    let mut table = Table::new([
-        Column::new("#").align_right(),
-        Column::new("ID"),
-        Column::new("WHEN"),
-        Column::new(if agents { "AGENT" } else { "" }),
-        Column::new("CONVERSATION"),
-        Column::new("PROJECT"),
-        Column::new("MESSAGES").align_right(),
-        Column::new("TITLE").flexible(),
-    ]);
-    for (number, session) in (first..).zip(sessions) {
-        let when = when(session, out.clock());
-        table.add_row([
-            number.to_string().into(),
-            id_cell(session),
-            when.into(),
-            if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
-            conversation(session).into(),
-            project_cell(session, out.width()),
-            session.message_count.to_string().into(),
-            title_cell(session),
-        ]);
-    }
-    table.write(out)
 }
 
 /// Writes each session in a paragraph, with its summary.
@@ -343,51 +370,4 @@ fn write_wrapped(out: &mut Stdout, (lead, indent): (&str, usize), text: &str, st
         writeln!(out, "{lead}{}", out.style(style, line))?;
     }
     Ok(())
-}
-
-/// Returns the name of the conversation that the session was saved from; empty for `main`.
-fn conversation(session: &SessionRow) -> String {
-    session.conversation.as_ref().map_or_else(String::new, |conversation| sanitize::one_line(&conversation.name))
-}
-
-/// Returns the name of the project, cut so that the title keeps most of the line. A narrow terminal has no room for it.
-fn project_cell(session: &SessionRow, width: Option<usize>) -> Cell {
-    let name = session.project_name().map(sanitize::one_line).unwrap_or_default();
-    match width {
-        Some(width) if width < MIN_PROJECT_WIDTH => Cell::default(),
-        Some(_) => text::truncate(&name, MAX_PROJECT_CHARS).into_owned().into(),
-        None => name.into(),
-    }
-}
-
-/// Returns the id with the part marked that is enough to name the session.
-/// Returns the time of a session, or `live` for a conversation to which its program has just added something.
-fn when(session: &SessionRow, clock: &Clock) -> String {
-    let is_live = session.source.as_ref().is_some_and(|source| clock.is_recent(source.ended_at, LIVE_MINUTES));
-    if is_live { "live".to_owned() } else { clock.local_date_time(session.when()) }
-}
-
-fn id_cell(session: &SessionRow) -> Cell {
-    let id = sanitize::one_line(&session.short_id);
-    let length = prefix_length(session, &id);
-    Cell::new(Style::Id, id).with_prefix(length, Style::IdPrefix)
-}
-
-fn prefix_length(session: &SessionRow, id: &str) -> usize {
-    session.unique_prefix.as_deref().filter(|prefix| id.starts_with(prefix)).map_or(0, str::len)
-}
-
-/// Returns the title on one line: the description, else the start of the summary, else the name; then the tags.
-fn title(session: &SessionRow) -> String {
-    let title = format::title(session.description.as_deref(), session.summary.as_deref(), &session.session_id);
-    let tags = session.tags.iter().map(|tag| format!(" #{}", sanitize::one_line(tag)));
-    title + &tags.collect::<String>()
-}
-
-fn title_cell(session: &SessionRow) -> Cell {
-    if let Some(reason) = &session.corrupt {
-        return Cell::new(Style::Bad, format!("unreadable file: {}", sanitize::one_line(reason)));
-    }
-    let title = title(session);
-    if session.available { title.into() } else { Cell::new(Style::Bad, format!("(file missing) {title}")) }
 }

@@ -9,7 +9,7 @@ use crate::conversation_select::SELECTED;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
+use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize};
 
 /// The most columns that a name takes.
 const MAX_NAME_COLUMNS: usize = 24;
@@ -22,9 +22,23 @@ pub struct Args {
     /// Include closed conversations
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+const COLUMNS: [Column; 8] = [
+    Column::new("").named("used").whole(),
+    Column::new("NAME").at_most(MAX_NAME_COLUMNS),
+    Column::new("STATE"),
+    Column::new("MESSAGES").align_right(),
+    Column::new("ACTIVITY").whole(),
+    Column::new("OPEN IN").optional(),
+    Column::new("BRANCH").optional(),
+    Column::new("TITLE").flexible(),
+];
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     let first = ListParams { agent: app.agent(), all: args.all, ..ListParams::default() };
     let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
     if app.stdout.format() != OutputFormat::Text {
@@ -44,34 +58,14 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         Some(used) => one.name == *used || one.id.to_string() == *used,
         None => one.selected,
     };
-    write_table(&mut app.stdout, &conversations, is_used)
-}
-
-fn write_table(
-    out: &mut Stdout,
-    conversations: &[Conversation],
-    is_used: impl Fn(&Conversation) -> bool,
-) -> Result<(), Error> {
-    let has_worktrees = conversations.iter().any(|conversation| conversation.worktree.is_some());
-    let mut columns = vec![
-        Column::new(""),
-        Column::new("NAME"),
-        Column::new("STATE"),
-        Column::new("MESSAGES").align_right(),
-        Column::new("ACTIVITY"),
-        Column::new("OPEN IN"),
-    ];
-    columns.extend(has_worktrees.then(|| Column::new("BRANCH")));
-    columns.push(Column::new("TITLE").flexible());
-    let mut table = Table::new(columns);
-    for conversation in conversations {
-        table.add_row(row(out, conversation, is_used(conversation), has_worktrees));
+    for conversation in &conversations {
+        table.add_row(row(&mut app.stdout, conversation, is_used(conversation)));
     }
-    table.write(out)
+    table.write(&mut app.stdout)
 }
 
-/// Returns the cells of a conversation, with that of its branch if `has_worktrees`.
-fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool, has_worktrees: bool) -> Vec<Cell> {
+/// Returns the cells of a conversation.
+fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool) -> [Cell; 8] {
     let (context, last) = (conversation.context.as_ref(), conversation.last_session.as_ref());
     let state = match (&conversation.turn, context, conversation.closed_at) {
         (Some(turn), ..) => format::running_cell(turn),
@@ -81,27 +75,15 @@ fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool, has_worktre
     };
     let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.saved_at));
     let clients: Vec<String> = conversation.attached.iter().map(|client| sanitize::one_line(&client.client)).collect();
-    let mut cells = vec![
+    let branch = conversation.worktree.as_ref().map(|worktree| sanitize::one_line(&worktree.branch));
+    [
         if is_used { "*" } else { "" }.into(),
-        Cell::new(Style::Strong, shown_name(out, &conversation.name)),
+        Cell::new(Style::Strong, sanitize::one_line(&conversation.name)),
         state,
         context.map_or_else(String::new, |context| context.messages.to_string()).into(),
-        active_at.map_or_else(String::new, |at| out.clock().ago(at)).into(),
+        active_at.map(|at| Cell::from(out.clock().ago(at)).sorted_by_time(at)).unwrap_or_default(),
         clients.join(", ").into(),
-    ];
-    if has_worktrees {
-        let branch = conversation.worktree.as_ref().map(|worktree| sanitize::one_line(&worktree.branch));
-        cells.push(branch.unwrap_or_default().into());
-    }
-    cells.push(sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into());
-    cells
-}
-
-/// Returns a name as the table shows it: on a terminal a long one is cut, so that the other columns have room.
-fn shown_name(out: &Stdout, name: &str) -> String {
-    let name = sanitize::one_line(name);
-    match out.width() {
-        Some(_) => text::truncate(&name, MAX_NAME_COLUMNS).into_owned(),
-        None => name,
-    }
+        branch.unwrap_or_default().into(),
+        sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into(),
+    ]
 }

@@ -24,16 +24,17 @@ group! {
     }
 }
 
+const COLUMNS: [Column; 6] = [
+    Column::new("ID").whole(),
+    Column::new("WHEN").whole(),
+    Column::new("BY"),
+    Column::new("PROJECT").optional(),
+    Column::new("SHOWN"),
+    Column::new("WHAT").flexible(),
+];
+
 /// Writes memory entries as a table.
-fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
-    let mut table = Table::new([
-        Column::new("ID"),
-        Column::new("WHEN"),
-        Column::new("BY"),
-        Column::new("PROJECT"),
-        Column::new("SHOWN"),
-        Column::new("WHAT").flexible(),
-    ]);
+fn write_table(mut table: Table, entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
     let all = entries.iter().all(|entry| entry.shown);
     for entry in entries {
         let by = match entry.source {
@@ -49,7 +50,7 @@ fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
         };
         table.add_row([
             Cell::new(Style::Id, sanitize::one_line(&entry.short_id)),
-            out.clock().ago(entry.created_at).into(),
+            Cell::from(out.clock().ago(entry.created_at)).sorted_by_time(entry.created_at),
             by.into(),
             sanitize::one_line(entry.project.as_deref().unwrap_or_default()).into(),
             shown.into(),

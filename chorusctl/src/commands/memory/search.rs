@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::print_pages;
 use crate::ui::marked_text::MarkedText;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Stdout, Style, sanitize, text};
+use crate::ui::{Stdout, Style, Table, TableArgs, sanitize, text};
 
 /// Search an agent's memories and its notes in docs/
 ///
@@ -23,9 +23,12 @@ pub struct Args {
     /// Maximum number of entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let table = Table::with_args(super::COLUMNS, &args.table, app.stdout.format())?;
     let params = SearchParams { agent: app.agent(), query: args.query.join(" "), limit: args.limit };
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Search>(&params)?;
@@ -38,7 +41,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             return Ok(());
         }
         if !result.entries.is_empty() {
-            super::write_table(&result.entries, &mut app.stdout)?;
+            super::write_table(table, &result.entries, &mut app.stdout)?;
         }
         for passage in &result.docs {
             write_passage(passage, &mut app.stdout)?;

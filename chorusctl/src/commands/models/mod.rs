@@ -26,8 +26,16 @@ group! {
     }
 }
 
+const COLUMNS: [Column; 5] = [
+    Column::new("MODEL"),
+    Column::new("CONTEXT").align_right(),
+    Column::new("INPUT").align_right(),
+    Column::new("OUTPUT").align_right(),
+    Column::new("ALIASES").flexible().optional(),
+];
+
 /// Prints one line per provider, then the models as a table.
-fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
+fn print_models(mut table: Table, app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     if found.providers.is_empty() {
         app.stderr.line("no model provider configured");
         app.stderr.hint(
@@ -50,13 +58,6 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     }
     app.stdout.text("\n")?;
     let called = aliases_by_model(found);
-    let mut table = Table::new([
-        Column::new("MODEL"),
-        Column::new("CONTEXT").align_right(),
-        Column::new("INPUT").align_right(),
-        Column::new("OUTPUT").align_right(),
-        Column::new("ALIASES").flexible(),
-    ]);
     for model in models {
         let price =
             |of: fn(&Price) -> f64| model.price.as_ref().map(|price| format_price(of(price))).unwrap_or_default();

@@ -5,6 +5,7 @@ use chorus_proto::methods::models::{Discovery, ModelsParams, ModelsResult, Valid
 
 use crate::app::{App, parse_result};
 use crate::error::Error;
+use crate::ui::Table;
 use crate::ui::stdout::OutputFormat;
 
 /// Test each provider's API key by listing its models (free of charge)
@@ -18,7 +19,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Validate>(&ModelsParams {})?;
     let found: ModelsResult = parse_result(&raw)?;
     match app.stdout.format() {
-        OutputFormat::Text => super::print_models(app, &found)?,
+        OutputFormat::Text => super::print_models(Table::new(super::COLUMNS), app, &found)?,
         OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&raw)?,
     }
     let failed = found.providers.iter().any(|provider| provider.found == Discovery::Failed);

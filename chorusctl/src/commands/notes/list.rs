@@ -2,13 +2,16 @@
 
 use chorus_proto::methods::notes::{List, ListParams, ListResult, NoteKind, NoteScope};
 
-use super::print::{Kind, Scope, write_notes, write_summary};
+use super::print::{COLUMNS, Kind, Scope, add_rows, write_notes, write_summary};
 use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
+use crate::ui::{RowArgs, Table};
 
 /// List facts, decisions, open tasks, files and conflicts
+///
+/// With --columns, --sort or --filter, they are a table.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only notes of this kind
@@ -17,9 +20,12 @@ pub struct Args {
     /// Only facts of this scope
     #[arg(long, value_enum)]
     scope: Option<Scope>,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
-pub fn run(Args { kind, scope }: Args, app: &mut App) -> Result<(), Error> {
+pub fn run(Args { kind, scope, rows }: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::arranged(COLUMNS, &rows, app.stdout.format())?;
     app.page_if_long();
     let conversation = app.conversation();
     let (agent, kind, scope) = (app.agent(), kind.map(NoteKind::from), scope.map(NoteScope::from));
@@ -40,6 +46,10 @@ pub fn run(Args { kind, scope }: Args, app: &mut App) -> Result<(), Error> {
         let page = app.call::<List>(&params(offset))?;
         next = page.next.filter(|next| *next > offset);
         notes.extend(page.notes);
+    }
+    if rows.is_given() && !notes.is_empty() {
+        add_rows(&mut table, &notes);
+        return table.write(&mut app.stdout);
     }
     if kind.is_none() && scope.is_none() {
         write_summary(app, background.as_deref(), summary.as_deref())?;

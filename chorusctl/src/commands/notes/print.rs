@@ -8,7 +8,7 @@ use chorus_proto::{ItemSource, WorkingSet};
 use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
-use crate::ui::{Style, sanitize, text};
+use crate::ui::{Cell, Column, Style, Table, sanitize, text};
 
 /// Kinds of notes on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -64,6 +64,42 @@ const SECTIONS: [(NoteKind, &str); 5] = [
 
 /// Width of the column with the numbers.
 const NUMBER_WIDTH: usize = 8;
+
+/// The columns of notes as a table.
+pub const COLUMNS: [Column; 6] = [
+    Column::new("ID").whole(),
+    Column::new("KIND"),
+    Column::new("SCOPE").optional(),
+    Column::new("PROJECT").optional(),
+    Column::new("PATH").flexible().optional(),
+    Column::new("TEXT").flexible(),
+];
+
+/// Adds a row for each note.
+pub fn add_rows(table: &mut Table, notes: &[Note]) {
+    for note in notes {
+        let scope = match note.scope {
+            NoteScope::Here => "here",
+            NoteScope::Agent => "agent",
+            NoteScope::Project => "project",
+        };
+        let kind = match note.kind {
+            NoteKind::Fact => "fact",
+            NoteKind::Decision => "decision",
+            NoteKind::Task => "task",
+            NoteKind::File => "file",
+            NoteKind::Conflict => "conflict",
+        };
+        table.add_row([
+            Cell::new(Style::Id, sanitize::one_line(&note.note)),
+            kind.into(),
+            scope.into(),
+            sanitize::one_line(note.project.as_deref().unwrap_or_default()).into(),
+            sanitize::one_line(note.path.as_deref().unwrap_or_default()).into(),
+            sanitize::one_line(&note.text).into(),
+        ]);
+    }
+}
 
 /// Prints notes by kind, at most the newest `most` of each.
 pub fn write_notes(app: &mut App, notes: &[Note], most: usize) -> Result<(), Error> {

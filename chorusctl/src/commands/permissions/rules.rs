@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// List or remove what an agent is permanently allowed
 ///
@@ -23,9 +23,19 @@ pub struct Args {
     /// Remove the rule with this number; later rules are renumbered
     #[arg(long, visible_alias = "rm", value_name = "N")]
     remove: Option<u64>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+const COLUMNS: [Column; 4] = [
+    Column::new("N").named("number").align_right(),
+    Column::new("ALLOWS").flexible(),
+    Column::new("SINCE").whole(),
+    Column::new("BY").optional(),
+];
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     let agent = args.whose.or_else(|| app.agent());
     if let Some(number) = args.remove {
         return app.call_and_print::<RemoveRule>(&RemoveRuleParams { agent, number, rule: None }, |app, done| {
@@ -38,21 +48,19 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let raw = app.call_raw::<Rules>(&params)?;
         return print_pages::print_entries(&mut app.stdout, &raw, "rules");
     }
-    app.call_and_print::<Rules>(&params, |app, found| print_rules(app, &found))
+    app.call_and_print::<Rules>(&params, |app, found| print_rules(table, app, &found))
 }
 
-fn print_rules(app: &mut App, found: &RulesResult) -> Result<(), Error> {
+fn print_rules(mut table: Table, app: &mut App, found: &RulesResult) -> Result<(), Error> {
     if found.rules.is_empty() {
         app.stderr.line(&format!("{} has no rules in addition to its profile", sanitize::one_line(&found.agent)));
         return Ok(());
     }
-    let mut table =
-        Table::new([Column::new("N"), Column::new("ALLOWS").flexible(), Column::new("SINCE"), Column::new("BY")]);
     for rule in &found.rules {
         table.add_row([
             Cell::new(Style::Strong, rule.number.to_string()),
             rule_text(rule).into(),
-            app.stdout.clock().local_date_time(rule.created_at).into(),
+            Cell::from(app.stdout.clock().local_date_time(rule.created_at)).sorted_by_time(rule.created_at),
             sanitize::one_line(&rule.created_by).into(),
         ]);
     }

@@ -8,7 +8,7 @@ use crate::conversation_select::MAIN;
 use crate::error::Error;
 use crate::ui::marked_text::MarkedText;
 use crate::ui::time::Clock;
-use crate::ui::{Stdout, Style, sanitize, text};
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
 
 const INDENT: usize = 4;
 /// Lines of the text that was found, on a terminal.
@@ -17,6 +17,38 @@ const MAX_SNIPPET_LINES: usize = 2;
 const MAX_WIDTH: usize = 100;
 /// Columns that a title gets, however long the rest of its line is.
 const MIN_TITLE_WIDTH: usize = 12;
+
+/// The columns of hits as a table.
+pub(super) const COLUMNS: [Column; 9] = [
+    Column::new("SESSION").whole(),
+    Column::new("MESSAGE").align_right(),
+    Column::new("AGENT"),
+    Column::new("CONVERSATION").optional(),
+    Column::new("ROLE").optional(),
+    Column::new("WHEN").whole(),
+    Column::new("SCORE").align_right().optional(),
+    Column::new("TITLE").flexible().optional(),
+    Column::new("TEXT").flexible(),
+];
+
+/// Writes hits as a table.
+pub(super) fn write_table(mut table: Table, out: &mut Stdout, hits: &[SearchHit]) -> Result<(), Error> {
+    for hit in hits {
+        let conversation = hit.conversation.as_ref().map(|conversation| sanitize::one_line(&conversation.name));
+        table.add_row([
+            Cell::new(Style::Id, sanitize::one_line(&session_name(hit))),
+            hit.message.map(|number| number.to_string()).unwrap_or_default().into(),
+            sanitize::one_line(&hit.agent_name).into(),
+            conversation.unwrap_or_default().into(),
+            hit.role.map(|role| speaker(hit, role)).unwrap_or_default().into(),
+            Cell::from(out.clock().local_date_time(hit.at)).sorted_by_time(hit.at),
+            format!("{:.2}", hit.score).into(),
+            title(hit).into(),
+            sanitize::one_line(&hit.snippet).into(),
+        ]);
+    }
+    if hits.is_empty() { Ok(()) } else { table.write(out) }
+}
 
 /// Prints the hit. `searched` is the agent that was searched, if it was only one.
 pub(super) fn print(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -> Result<(), Error> {

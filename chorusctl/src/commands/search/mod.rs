@@ -16,7 +16,7 @@ use crate::commands::project;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::terminal;
+use crate::ui::{RowArgs, Table, terminal};
 
 pub use excluded_words::{separate_excluded_words, separate_model_word};
 
@@ -28,6 +28,8 @@ pub use excluded_words::{separate_excluded_words, separate_model_word};
 /// The words need no quotes, and other forms of them match, too. `word*` matches words that start with it, and -word leaves out messages with the word.
 /// For a phrase, put double quotes inside single quotes. Everything after `--` is part of the query. If the query names a time, such as "last week", "in
 /// May" or "on 3 May 2026", messages near that time are ranked higher; --since and --until exclude all others.
+///
+/// With --columns, --sort or --filter, the results are a table.
 ///
 /// Without a query it is interactive: results appear while you type. Enter shows the message in a pager, `r` restores the conversation up to it, and `b`
 /// branches there.
@@ -85,6 +87,8 @@ pub struct Args {
     /// Show how each score is composed
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 /// The subcommands of `search`.
@@ -141,6 +145,8 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
         return interactive::run(args, app);
     }
     app.page_if_long();
+    let rows = std::mem::take(&mut args.rows);
+    let table = Table::arranged(hit::COLUMNS, &rows, app.stdout.format())?;
     let query = join_query(&args.words)?;
     let is_filtered = args.has_filter() || app.global.conversation.is_some();
     let params = args.params(query, app);
@@ -153,7 +159,12 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
         return Ok(());
     }
     app.call_and_print::<Search>(&params, |app, result| {
-        print_hits(app, &result)?;
+        if rows.is_given() {
+            hit::write_table(table, &mut app.stdout, &result.hits)?;
+            app.stdout.finish()?;
+        } else {
+            print_hits(app, &result)?;
+        }
         if result.hits.is_empty() {
             let line = no_match_yet_line(result.index).map(str::to_owned);
             app.stderr.line(&line.unwrap_or_else(|| no_match_line(is_filtered, all_agents)));

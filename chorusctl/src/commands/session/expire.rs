@@ -75,8 +75,8 @@ fn print_text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), 
     if !whole.sessions.is_empty() && !app.stdout.is_quiet() {
         let mut table = Table::new([
             Column::new("AGENT"),
-            Column::new("LAST USED"),
-            Column::new("MESSAGES").align_right(),
+            Column::new("LAST USED").whole(),
+            Column::new("MESSAGES").align_right().optional(),
             Column::new("SESSION").flexible(),
         ]);
         for session in &whole.sessions {

@@ -7,23 +7,27 @@ use crate::commands::agent::show::value_text;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// Show every key with its value and its source (default)
 ///
 /// A value comes from the environment, `settings set`, config.toml or the default, in this order. Secrets are hidden; for API keys the
 /// source is shown.
 #[derive(Debug, Default, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    table: TableArgs,
+}
 
-pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+const COLUMNS: [Column; 3] = [Column::new("KEY"), Column::new("VALUE").flexible(), Column::new("FROM").flexible()];
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&ShowParams {})?;
         return print_pages::print_entries(&mut app.stdout, &raw, "settings");
     }
     app.call_and_print::<Show>(&ShowParams {}, |app, found| {
-        let mut table =
-            Table::new([Column::new("KEY"), Column::new("VALUE").flexible(), Column::new("FROM").flexible()]);
         for setting in &found.settings {
             let from = match &setting.place {
                 Some(place) if setting.from == From::Environment => format!("${place}"),

@@ -7,7 +7,7 @@ use super::{describe_state, status_style};
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Style, Table, sanitize, time};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize, time};
 
 /// Default number of ended tasks in the text output.
 const MAX_ENDED_TASKS: usize = 20;
@@ -26,24 +26,38 @@ pub struct Args {
     /// Maximum number of tasks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
+const COLUMNS: [Column; 6] = [
+    Column::new("ID").whole(),
+    Column::new("AGENT"),
+    Column::new("STATUS"),
+    Column::new("WHEN").whole(),
+    Column::new("TOOK").align_right().optional(),
+    Column::new("COMMAND").flexible(),
+];
+
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     let whole = fetch_tasks(args, app)?;
     match app.stdout.format() {
         OutputFormat::Json => print_json(app, &whole),
         OutputFormat::Jsonl => whole.tasks.iter().try_for_each(|task| print_json(app, task)),
-        OutputFormat::Text => print_table(&whole.tasks, args, app),
+        OutputFormat::Text => print_table(table, &whole.tasks, args, app),
     }
 }
 
-/// Fetches all pages up to the limit; for text output only as many as are shown.
+/// Fetches all pages up to the limit; for text output only as many as are shown, or all that are sorted or filtered.
 fn fetch_tasks(args: &Args, app: &mut App) -> Result<ListResult, Error> {
-    let brief = app.stdout.format() == OutputFormat::Text && args.limit.is_none();
+    let needs_all = args.table.rows.needs_all_rows();
+    let brief = app.stdout.format() == OutputFormat::Text && args.limit.is_none() && !needs_all;
+    let limit = args.limit.filter(|_| !needs_all);
     let mut whole = ListResult { tasks: Vec::new(), next: Some(0) };
     while let Some(offset) = whole.next {
         let listed = whole.tasks.len() as u64;
-        let left = match args.limit {
+        let left = match limit {
             Some(limit) => Some(limit.saturating_sub(listed)),
             // Request one more to know whether there are others.
             None if brief => {
@@ -73,40 +87,36 @@ fn print_json(app: &mut App, value: &impl Serialize) -> Result<(), Error> {
     app.stdout.json_line(&text)
 }
 
-fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> {
+fn print_table(mut table: Table, tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> {
     if tasks.is_empty() {
         app.stderr.line("no background tasks");
         return Ok(());
     }
-    let shown =
-        if args.limit.is_some() { tasks.len() } else { tasks.len().min(count_running(tasks) + MAX_ENDED_TASKS) };
-    let mut table = Table::new([
-        Column::new("ID"),
-        Column::new("AGENT"),
-        Column::new("STATUS"),
-        Column::new("WHEN"),
-        Column::new("TOOK").align_right(),
-        Column::new("COMMAND").flexible(),
-    ]);
-    for task in &tasks[..shown] {
-        table.add_row(task_row(task, args.all_agents, app));
+    let default = if args.table.rows.needs_all_rows() { usize::MAX } else { count_running(tasks) + MAX_ENDED_TASKS };
+    table.limit_rows(args.limit.map_or(default, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
+    let with_agent = args.all_agents || args.table.rows.names("agent");
+    for task in tasks {
+        table.add_row(task_row(task, with_agent, app));
     }
     table.write(&mut app.stdout)?;
-    if shown < tasks.len() {
+    if args.limit.is_none() && default < tasks.len() {
         app.stdout.flush()?;
         app.stderr.line(&format!("show older tasks: chorusctl tasks list --limit {SUGGESTED_LIMIT}"));
     }
     Ok(())
 }
 
-fn task_row(task: &Task, with_agent: bool, app: &mut App) -> Vec<Cell> {
-    let when = app.stdout.clock().ago(task.ended_at.unwrap_or(task.started_at));
-    vec![
+fn task_row(task: &Task, with_agent: bool, app: &mut App) -> [Cell; 6] {
+    let when = task.ended_at.unwrap_or(task.started_at);
+    let took = task
+        .ended_at
+        .map(|at| Cell::from(format_run_time(task, at)).sorted_by(at.duration_since(task.started_at).as_secs_f64()));
+    [
         Cell::new(Style::Id, sanitize::one_line(&task.id)),
         if with_agent { sanitize::one_line(&task.agent).into() } else { Cell::default() },
         Cell::new(status_style(task.status), describe_state(task)),
-        when.into(),
-        task.ended_at.map(|at| format_run_time(task, at)).unwrap_or_default().into(),
+        Cell::from(app.stdout.clock().ago(when)).sorted_by_time(when),
+        took.unwrap_or_default(),
         sanitize::one_line(&task.command).into(),
     ]
 }

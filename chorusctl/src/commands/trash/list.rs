@@ -7,13 +7,25 @@ use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// List deleted items, newest first (default)
 #[derive(Debug, Default, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    table: TableArgs,
+}
 
-pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+const COLUMNS: [Column; 5] = [
+    Column::new("ID").whole(),
+    Column::new("DELETED").whole(),
+    Column::new("WHAT"),
+    Column::new("AGENT").optional(),
+    Column::new("NAME").flexible(),
+];
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;
         return print_pages::print_entries(&mut app.stdout, &raw, "entries");
@@ -23,18 +35,11 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
             app.stderr.line("the trash is empty");
             return Ok(());
         }
-        let mut table = Table::new([
-            Column::new("ID"),
-            Column::new("DELETED"),
-            Column::new("WHAT"),
-            Column::new("AGENT"),
-            Column::new("NAME").flexible(),
-        ]);
         for entry in &result.entries {
             let deleted = app.stdout.clock().local_date_time(entry.deleted_at);
             table.add_row([
                 Cell::new(Style::Id, short_id(entry)),
-                deleted.into(),
+                Cell::from(deleted).sorted_by_time(entry.deleted_at),
                 kind_name(entry).into(),
                 sanitize::one_line(entry.agent_name.as_deref().unwrap_or_default()).into(),
                 sanitize::one_line(&entry.name).into(),
