@@ -10,6 +10,8 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
+/// Width of the meter of the context.
+const METER_COLUMNS: usize = 31;
 /// Maximum number of notes of each kind.
 const MAX_NOTES: usize = 5;
 
@@ -37,6 +39,10 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
     }
     if let Some(context) = &agent.context {
         write_field(out, "conversation", &format::context(context))?;
+        let meter = context.meter.as_ref().filter(|_| out.width().is_some());
+        if let Some(meter) = meter.and_then(|meter| format::context_meter(meter, METER_COLUMNS)) {
+            write_field(out, "context", &meter)?;
+        }
     }
     if !agent.attached.is_empty() {
         write_field(out, "open in", conversations::open_in(&agent.attached).trim_start_matches("open in "))?;

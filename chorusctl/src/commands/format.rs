@@ -8,8 +8,9 @@ use chorus_proto::{
 };
 
 use crate::error::Error;
+use crate::ui::meter::{self, BarStyle};
 use crate::ui::units::{format_token_count, format_tokens, pluralize};
-use crate::ui::{Cell, Stdout, Style, sanitize, text, time};
+use crate::ui::{Cell, Stdout, Style, sanitize, terminal, text, time};
 
 /// Formats `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
 #[must_use]
@@ -276,6 +277,14 @@ pub fn short_prompt_size(meter: &Meter) -> String {
         Some(window) => format!("{used}/{}{source}{tools}", format_tokens(window).trim_start_matches('~')),
         None => format!("{used}{source}"),
     }
+}
+
+/// Formats how full the context is, as a bar with its percentage in `columns` columns of a terminal; `None` if its length is not
+/// known.
+#[must_use]
+pub fn context_meter(meter: &Meter, columns: usize) -> Option<String> {
+    meter::percent_used(meter)?;
+    Some(meter::format_meter(meter, columns, BarStyle::new(terminal::has_box_drawing())))
 }
 
 fn tools_note(meter: &Meter) -> Option<&'static str> {

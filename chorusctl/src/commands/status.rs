@@ -20,6 +20,10 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize, time};
 /// Maximum number of agents in the text output.
 const MAX_AGENTS: u64 = 50;
 
+/// Narrowest terminal on which the table shows how full contexts are as bars.
+const MIN_METER_WIDTH: usize = 100;
+const METER_COLUMNS: usize = 11;
+
 /// Show the daemon and its agents
 ///
 /// Agents with a live conversation come first; its other live ones are below it. Text output shows at most 50 agents; `agent list` and --json show all. For one agent, it
@@ -251,7 +255,13 @@ fn context_cells(out: &mut Stdout, context: Option<&ContextInfo>) -> [Cell; 3] {
     let Some(context) = context else { return Default::default() };
     let until =
         context.idle_deadline_at.map(|at| Cell::from(format!("in {}", out.clock().until(at))).sorted_by_time(at));
-    let size = |meter| Cell::from(format::short_prompt_size(meter)).sorted_by(meter.used as f64);
+    // A bar beside the numbers, if the terminal is wide enough for both.
+    let has_bar = out.width().is_some_and(|width| width >= MIN_METER_WIDTH);
+    let size = |meter| {
+        let bar = format::context_meter(meter, METER_COLUMNS).filter(|_| has_bar);
+        let size = format::short_prompt_size(meter);
+        Cell::from(bar.map_or_else(|| size.clone(), |bar| format!("{size} {bar}"))).sorted_by(meter.used as f64)
+    };
     [
         context.messages.to_string().into(),
         context.meter.as_ref().map(size).unwrap_or_default(),

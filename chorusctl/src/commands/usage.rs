@@ -1,8 +1,14 @@
 //! `chorusctl usage`: prints tokens and cost of model calls.
 
+mod day_chart;
+mod page;
+
+use std::path::PathBuf;
+
 use chorus_proto::methods::usage::{Show, UsageBy, UsageGroup, UsageParams, UsageResult, UsageSums};
 
 use crate::app::App;
+use crate::commands::session::export::print_page_or_write;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
@@ -20,6 +26,11 @@ const NO_AGENT: &str = "(search)";
 ///
 /// With --by source, project, model or day, the conversations that were captured or imported from other programs are counted, too, as far as
 /// the programs recorded what they used; "chorus" is the source of Chorus's own agents.
+///
+/// On a terminal, bars by day are above the table. With --html, it is a web page with charts by day, agent, project, model and program, in one
+/// file that needs no other:
+///
+///   chorusctl usage --since 30d --html --output usage.html
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent
@@ -31,6 +42,12 @@ pub struct Args {
     /// Divide the sums by this
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
+    /// Print a web page with charts
+    #[arg(long, conflicts_with_all = ["by", "columns", "sort", "filter", "long", "json", "format"])]
+    html: bool,
+    /// With --html: the file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE", requires = "html")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     table: TableArgs,
 }
@@ -69,6 +86,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         since: args.since,
         by: args.by.map(Into::into),
     };
+    if args.html {
+        let page = page::render(app, &params)?;
+        return print_page_or_write(app, &page, args.output.as_deref());
+    }
     let grouped = args.by.filter(|by| !matches!(by, By::Conversation));
     let columns = grouped.map_or_else(day_columns, group_columns);
     let table = Table::with_args(columns, &args.table, app.stdout.format())?;
@@ -76,9 +97,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let raw = app.call_raw::<Show>(&params)?;
         return print_pages::print_entries(&mut app.stdout, &raw, if grouped.is_some() { "groups" } else { "days" });
     }
-    app.call_and_print::<Show>(&params, |app, used| match grouped {
-        Some(by) => print_groups(table, app, by, &used),
-        None => print_usage(table, app, &used),
+    let with_chart = !args.table.rows.is_given();
+    app.call_and_print::<Show>(&params, |app, used| {
+        if with_chart {
+            day_chart::print(&mut app.stdout, &used)?;
+        }
+        match grouped {
+            Some(by) => print_groups(table, app, by, &used),
+            None => print_usage(table, app, &used),
+        }
     })
 }
 

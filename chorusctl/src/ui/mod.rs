@@ -19,7 +19,7 @@ pub mod table;
 pub mod terminal;
 pub mod time;
 
-pub use chorus_terminal_text::{sanitize, session_tree, text, units};
+pub use chorus_terminal_text::{column_chart, meter, sanitize, session_tree, text, units};
 pub use command_text::{ChatCommands, CommandText};
 pub use stderr::Stderr;
 pub use stdout::Stdout;

@@ -2,6 +2,7 @@
 
 mod files;
 mod interactive;
+mod meter;
 mod notices;
 mod piped;
 mod slash_commands;

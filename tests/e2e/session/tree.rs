@@ -44,6 +44,35 @@ fn branches_and_the_live_context_hang_from_where_they_began() {
 }
 
 #[test]
+fn as_a_page_it_links_to_the_pages_that_were_exported() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let (_, other) = parted(&mut client, &["Keep them."], &["Drop them."]);
+    say(&mut client, &["And then?"]);
+    let last = client.save("a", "<script>x</script> & more");
+    let page = chorusctl(&home, ["session", "tree", "--html"]).expect_success();
+    assert_eq!(page.matches("<circle").count(), 5, "{page}");
+    assert_eq!(page.matches("class=\"branch\"").count(), 4, "{page}");
+    assert!(page.contains("&lt;script&gt;x&lt;/script&gt; &amp; more") && !page.contains("<script"), "{page}");
+    assert!(page.contains("class=\"live\"") && page.contains("class=\"root\"") && !page.contains("<a "), "{page}");
+    let pages = home.temp_dir().join("pages");
+    let file = pages.join("tree.html");
+    let (pages, path) = (pages.to_str().expect("a path"), file.to_str().expect("a path"));
+    chorusctl(&home, ["export", &other.short_id, "--as", "html", "--output", &format!("{pages}/")]).expect_success();
+    chorusctl(&home, ["session", "tree", "--html", "--output", path]).expect_success();
+    let page = fs::read_to_string(&file).expect("a page");
+    let links: Vec<&str> = page.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(links, [format!("{}.html", other.header.session_id)]);
+    // The index lists conversations, and the tree is none.
+    chorusctl(&home, ["export", &last.short_id, "--as", "html", "--output", &format!("{pages}/")]).expect_success();
+    let index = fs::read_to_string(std::path::Path::new(pages).join("index.html")).expect("an index");
+    assert!(index.contains(&last.header.session_id) && !index.contains("tree.html"), "{index}");
+    chorusctl(&home, ["session", "tree", "--output", path]).expect_failure(2);
+}
+
+#[test]
 fn a_branch_says_where_it_leaves_and_what_stands_alone_is_not_drawn() {
     let home = home();
     let daemon = Daemon::start(&home);

@@ -104,6 +104,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),
     ("ownership-model", &[]),
     ("peers", &["base", "proto", "runtime"]),
+    ("pictures", &[]),
     ("terminal-text", &["proto"]),
     ("tls", &[]),
     ("tool-databases", &[]),

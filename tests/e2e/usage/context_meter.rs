@@ -9,7 +9,7 @@ use chorus_proto::{Client, Meter, NewMessage, Role};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{ModelServer, RecordedRequest, Response};
-use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Home, InteractiveCommand, wait_until};
 use serde_json::Value;
 
 use super::set;
@@ -99,6 +99,31 @@ fn it_is_what_the_next_request_has() {
         let json = chorusctl(&home, ["--json", "status", "a"]).expect_json();
         assert_eq!(json["agents"][0]["context"]["meter"]["used"], after.used);
     }
+}
+
+#[test]
+fn a_terminal_shows_it_as_a_bar() {
+    let (home, _server, daemon) = start();
+    let mut client = daemon.client();
+    init(&mut client, "a", "anthropic/claude-test");
+    client.append_all("a", talk(200));
+    let meter = meter(&mut client, "a");
+    let due = format!(" {} %", meter.used * 100 / 200_000);
+    let shown = |locale: &str, args: &[&str]| {
+        let mut command = home.command(home.bins.chorusctl);
+        command.env("NO_COLOR", "1").env("LC_ALL", locale).arg("status").args(args);
+        let (status, shown, _) = InteractiveCommand::on_terminal_of(&command, 120, 40).wait_for_exit();
+        assert_eq!(status.code(), Some(0), "{shown}");
+        shown
+    };
+    for (locale, full, empty) in [("C.UTF-8", "█", "░"), ("C", "#", "-")] {
+        let bars = [shown(locale, &[]), shown(locale, &["a"])];
+        let has_bar =
+            |text: &String| text.lines().any(|line| line.contains(&format!("{full}{empty}")) && line.contains(&due));
+        assert!(bars.iter().all(has_bar), "{due}: {bars:?}");
+    }
+    let piped = chorusctl(&home, ["status", "a"]).expect_success();
+    assert!(!piped.contains('█') && !piped.contains("  context"), "{piped}");
 }
 
 #[test]

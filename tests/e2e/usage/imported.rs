@@ -14,7 +14,7 @@ use chorus_tests::client_ext::ClientExt as _;
 use super::{summarised, summary};
 use crate::home;
 
-const PRICES: &str =
+pub(super) const PRICES: &str =
     "[prices.\"anthropic/claude-opus-4-5\"]\ninput = 5\noutput = 25\ncache_read = 0.5\ncache_write = 6.25\n";
 
 /// What a reply of [`Talk`] costs at those prices, with 40 tokens out.
@@ -22,14 +22,14 @@ const COST: f64 = (100.0 * 5.0 + 2000.0 * 0.5 + 300.0 * 6.25 + 40.0 * 25.0) / 1e
 
 /// A transcript of Claude Code.
 #[derive(Clone)]
-struct Talk {
+pub(super) struct Talk {
     id: &'static str,
     project: &'static str,
     lines: Vec<Value>,
 }
 
 impl Talk {
-    fn new(id: &'static str, project: &'static str) -> Self {
+    pub(super) fn new(id: &'static str, project: &'static str) -> Self {
         Self { id, project, lines: Vec::new() }
     }
 
@@ -44,7 +44,7 @@ impl Talk {
     }
 
     /// A question, and a reply in two lines that repeat the usage.
-    fn turn(mut self, name: &str) -> Self {
+    pub(super) fn turn(mut self, name: &str) -> Self {
         self.line("user", &format!("{name}-q"), json!({"content": format!("question {name}")}));
         for (part, output, stop) in [("a", 1, Value::Null), ("b", 40, json!("end_turn"))] {
             let message = json!({
@@ -69,14 +69,14 @@ impl Talk {
         path
     }
 
-    fn import(&self, home: &Home) {
+    pub(super) fn import(&self, home: &Home) {
         let path = self.write(home);
         chorusctl(home, ["import", path.to_str().expect("a path")]).expect_success();
     }
 }
 
-const FIRST: &str = "11111111-0000-4000-8000-000000000000";
-const SECOND: &str = "22222222-0000-4000-8000-000000000000";
+pub(super) const FIRST: &str = "11111111-0000-4000-8000-000000000000";
+pub(super) const SECOND: &str = "22222222-0000-4000-8000-000000000000";
 
 /// A Codex rollout with these running totals of input, cached input and output.
 fn codex(home: &Home, id: &str, project: &str, totals: &[(u64, u64, u64)]) -> PathBuf {

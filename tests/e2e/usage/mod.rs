@@ -4,6 +4,7 @@ mod caps;
 mod context_meter;
 mod estimated;
 mod imported;
+mod pictures;
 mod token_count;
 mod totals;
 

@@ -22,6 +22,9 @@ use crate::ui::{Style, sanitize};
 /// Columns of notices if the width of the terminal is not known.
 const DEFAULT_WIDTH: usize = 80;
 
+/// Width of the meter of the context.
+const METER_COLUMNS: usize = 16;
+
 const RECONNECT_HINT: &str = "send the message again to reconnect and get its reply; it is not sent twice";
 
 /// Runs the chat until the user leaves. Errors of turns and commands are printed, and the chat continues.
@@ -120,11 +123,17 @@ impl Conversation {
         self.unanswered_message = (!app.is_connected()).then_some(params);
         self.refresh_position(app);
         ended?;
-        let meter = self.position.meter.filter(|meter| meter.window.is_some_and(|window| meter.used > window / 2));
-        if let Some(meter) = meter.filter(|_| !app.stdout.is_quiet()) {
-            app.stderr.styled_line(Style::Faint, &format!("next request {}", format::prompt_size(&meter)));
-        }
+        self.print_meter(app);
         app.stdout.text("\n")
+    }
+
+    /// Prints how full the context is; above one half also how long the next request is.
+    fn print_meter(&self, app: &App) {
+        let Some(meter) = self.position.meter.filter(|_| !app.stdout.is_quiet()) else { return };
+        let Some(bar) = format::context_meter(&meter, METER_COLUMNS) else { return };
+        let is_long = meter.window.is_some_and(|window| meter.used > window / 2);
+        let size = if is_long { format!(" · next request {}", format::prompt_size(&meter)) } else { String::new() };
+        app.stderr.styled_line(Style::Faint, &format!("context {bar}{size}"));
     }
 
     /// Shows what others said meanwhile.

@@ -1,8 +1,10 @@
 //! `chorusctl session tree`: draws the sessions of an agent that continue each other as a tree.
 
 mod branch_points;
+mod page;
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::session_branching::{Tree, TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use uuid::Uuid;
@@ -10,6 +12,7 @@ use uuid::Uuid;
 use self::branch_points::{BranchPoint, find_branch_points};
 use crate::app::App;
 use crate::commands::format;
+use crate::commands::session::export::print_page_or_write;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::session_tree::{RowKind, layout};
@@ -25,11 +28,21 @@ const MIN_TITLE_WIDTH: usize = 16;
 /// A continuation is shown below the conversation that it continues, with the message at which it branches off. Branches are indented.
 /// Conversations that neither continue another one nor are continued are only shown with --all. `●` is the root of a tree, `◉` the live
 /// conversation, and `✗` one that was deleted or belongs to another agent.
+///
+/// With --html, the tree is a picture on a web page. Written into a directory of `export --as html`, it links to the pages there:
+///
+///   chorusctl session tree --html --output pages/tree.html
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Also show conversations without a connection to others
     #[arg(long)]
     all: bool,
+    /// Print the tree as a web page
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    html: bool,
+    /// With --html: the file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE", requires = "html")]
+    output: Option<PathBuf>,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
@@ -59,6 +72,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         return Ok(());
     }
     let points = find_branch_points(app, &tree.sessions);
+    if args.html {
+        let output = args.output.as_deref();
+        let directory = output.map(|output| output.parent().unwrap_or(Path::new("")));
+        let title = app.agent();
+        let page = page::render(&mut app.stdout, title.as_deref(), &tree, &points, directory);
+        return print_page_or_write(app, &page, output);
+    }
     print_tree(&mut app.stdout, &tree, &points)?;
     if hidden > 0 {
         let line = format!("and {} without a continuation (all: chorusctl session tree --all)", hidden);
@@ -106,24 +126,40 @@ fn print_session(
     session: &TreeSession,
     point: Option<&BranchPoint>,
 ) -> Result<(), Error> {
+    let (title, facts) = (session_title(session), session_facts(out, session, point));
+    print_line(out, lead, &sanitize::one_line(&session.short_id), &title, &facts)
+}
+
+/// Returns where a session leaves its parent, its length and its age.
+fn session_facts(out: &mut Stdout, session: &TreeSession, point: Option<&BranchPoint>) -> String {
     let ago = out.clock().ago(session.ended_at.unwrap_or(session.saved_at));
     let leaves = point.map(|point| point.to_string());
     let count = pluralize(session.message_count, "message");
     let cycle = session.cycle.then(|| "cycle of parents".to_owned());
-    let facts: Vec<String> = [leaves, Some(count), Some(ago), cycle].into_iter().flatten().collect();
+    [leaves, Some(count), Some(ago), cycle].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Returns the title of a session with its tags.
+fn session_title(session: &TreeSession) -> String {
     let mut title = match &session.corrupt {
         Some(reason) => format!("unreadable file: {}", sanitize::one_line(reason)),
         None => format::title(session.description.as_deref(), session.summary.as_deref(), &session.session_id),
     };
     title.extend(session.tags.iter().map(|tag| format!(" #{}", sanitize::one_line(tag))));
-    print_line(out, lead, &sanitize::one_line(&session.short_id), &title, &facts.join(" · "))
+    title
 }
 
 fn print_live(out: &mut Stdout, lead: &str, live: &TreeLive) -> Result<(), Error> {
+    let facts = live_facts(out, live);
+    print_line(out, lead, "live", "", &facts)
+}
+
+/// Returns the length of the live conversation, and when it changed last.
+fn live_facts(out: &mut Stdout, live: &TreeLive) -> String {
     let ago = out.clock().ago(live.last_activity_at);
     let unsaved =
         if live.unsaved == 0 { "no unsaved messages".to_owned() } else { format!("{} unsaved", live.unsaved) };
-    print_line(out, lead, "live", "", &format!("{}, {unsaved} · {ago}", pluralize(live.messages, "message")))
+    format!("{}, {unsaved} · {ago}", pluralize(live.messages, "message"))
 }
 
 fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {

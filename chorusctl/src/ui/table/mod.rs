@@ -116,7 +116,7 @@ impl Cell {
     /// Sorts the cell by a time instead of its text.
     #[must_use]
     pub fn sorted_by_time(self, time: Timestamp) -> Self {
-        self.sorted_by(time.as_second() as f64)
+        self.sorted_by(time.as_microsecond() as f64)
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
         ];
         let mut table = Table::arranged(columns, &args, OutputFormat::Text)?;
         for (number, (used, messages, title)) in
-            [("5 min ago", "1,200", "A long title of a session"), ("2 h ago", "47", "👩‍👧 b"), ("", "9", "B")]
+            [("5 min ago", "1,200", "A long title of a session"), ("2 h ago", "47", "👩‍👧 b"), ("", "?", "B")]
                 .into_iter()
                 .enumerate()
         {
@@ -370,7 +370,7 @@ mod tests {
             let text = shown(&sessions("number", sort, "")?, None)?;
             Ok::<_, Error>(text.split_whitespace().skip(1).collect::<Vec<_>>().join(" "))
         };
-        assert_eq!(order("messages")?, "3 2 1 total");
+        assert_eq!(order("messages")?, "2 1 3 total");
         assert_eq!(order("-messages")?, "1 2 3 total");
         assert_eq!(order("last-used")?, "2 1 3 total");
         assert_eq!(order("-LAST_USED")?, "1 2 3 total");

@@ -18,7 +18,7 @@ pub(super) struct Row {
 enum SortKey<'a> {
     Number(f64),
     Text(&'a str),
-    /// An empty cell, which comes last in either order.
+    /// An empty cell, or an unknown number, which comes last in either order.
     Missing,
 }
 
@@ -70,7 +70,8 @@ fn sort_key(cell: Option<&Cell>, is_number: bool) -> SortKey<'_> {
     match cell.number {
         _ if cell.text.is_empty() => SortKey::Missing,
         Some(number) => SortKey::Number(number),
-        None if is_number => parse_number(&cell.text).map_or(SortKey::Text(&cell.text), SortKey::Number),
+        // What is not known is not a number: `?`.
+        None if is_number => parse_number(&cell.text).map_or(SortKey::Missing, SortKey::Number),
         None => SortKey::Text(&cell.text),
     }
 }

@@ -1,5 +1,5 @@
 //! Text on a terminal, for `chorusctl` and `chorusctl top`: sanitized, measured, cut and wrapped; numbers and durations with
-//! their units; the rows of a tree of sessions.
+//! their units; the rows of a tree of sessions; meters and charts of bars.
 //!
 //! Invariant: pure functions of their arguments.
 //!
@@ -7,7 +7,9 @@
 
 #![warn(unreachable_pub)]
 
+pub mod column_chart;
 pub mod duration;
+pub mod meter;
 pub mod sanitize;
 pub mod session_tree;
 pub mod text;

@@ -201,6 +201,16 @@ fn export_to_file(args: Args, app: &mut App, form: TextForm, output: &Path) -> R
     }
 }
 
+/// Prints a web page, or writes it to `output`, which it replaces.
+pub fn print_page_or_write(app: &mut App, page: &str, output: Option<&Path>) -> Result<(), Error> {
+    let Some(output) = output.filter(|output| *output != Path::new("-")) else { return app.stdout.text(page) };
+    let said = match write_output(output, page.as_bytes())? {
+        WriteOutcome::Written => "wrote",
+        WriteOutcome::Unchanged => "already up to date:",
+    };
+    app.stdout.status_line(&format!("{said} {}", sanitize::one_line(&output.to_string_lossy())))
+}
+
 /// Writes a file, whose directory is created if needed.
 fn write_output(output: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
     let name = output.file_name().ok_or_else(|| {

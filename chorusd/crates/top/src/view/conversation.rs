@@ -3,13 +3,14 @@
 use chorus_proto::approval_text::describe_action;
 use chorus_proto::methods::approvals::Approval;
 use chorus_proto::pluralize::pluralize;
+use chorus_terminal_text::meter::{BarStyle, format_meter};
 use chorus_terminal_text::{duration, sanitize, text};
 use jiff::tz::TimeZone;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::text::Span;
 
-use super::list::{meter_text, until};
+use super::list::until;
 use super::paint::{Paint, Rows, cut};
 use super::panels::who;
 use crate::conversation::{Conversation, Source};
@@ -57,7 +58,7 @@ pub(super) fn draw_header(buffer: &mut Buffer, area: Rect, state: &State, open: 
         match row.context() {
             Some(context) => {
                 facts.push(pluralize(context.messages, "message"));
-                facts.extend(context.meter.as_ref().map(|meter| meter_text(meter, 14)));
+                facts.extend(context.meter.as_ref().map(|meter| format_meter(meter, 14, BarStyle::Blocks)));
                 facts.extend(context.idle_deadline_at.map(|at| format!("saved in {}", until(at, state.now))));
             }
             None => facts.push("idle".into()),

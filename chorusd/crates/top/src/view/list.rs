@@ -2,7 +2,8 @@
 
 use chorus_proto::approval_text::describe_action;
 use chorus_proto::methods::tasks::TaskStatus;
-use chorus_proto::{Agent, Meter, Session, SessionRef};
+use chorus_proto::{Agent, Session, SessionRef};
+use chorus_terminal_text::meter::{BarStyle, format_meter};
 use chorus_terminal_text::{duration, units};
 use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
@@ -187,7 +188,7 @@ fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<S
         None => paint.faint(state),
     });
     spans.push(paint.plain(format!("{} ", fit(&count(messages), columns.messages, true))));
-    let meter = meter.map(|meter| meter_text(meter, columns.context)).unwrap_or_default();
+    let meter = meter.map(|meter| format_meter(meter, columns.context, BarStyle::Blocks)).unwrap_or_default();
     spans.push(paint.plain(format!("{} ", fit(&meter, columns.context, false))));
     if columns.today > 0 {
         spans.push(paint.plain(format!("{} ", fit(&today.unwrap_or_default(), columns.today, true))));
@@ -285,18 +286,6 @@ fn captured_text(session: &Session, now: Timestamp) -> String {
 pub(super) fn title(description: Option<&str>, summary: Option<&str>, name: &str) -> String {
     let texts = [description, summary, Some(name)];
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
-}
-
-/// Draws how full a context is: a bar and the percentage, or the tokens if its length is not known.
-pub(super) fn meter_text(meter: &Meter, columns: usize) -> String {
-    let Some(window) = meter.window.filter(|window| *window > 0) else { return units::format_tokens(meter.used) };
-    let percent = (meter.used.saturating_mul(100) / window).min(999);
-    let number = format!("{percent:>3} %");
-    let Some(cells) = columns.checked_sub(number.len() + 1).filter(|cells| *cells > 0) else { return number };
-    let filled = usize::try_from(percent.min(100)).unwrap_or_default() * cells;
-    // A context that is not empty shows at least one cell.
-    let filled = filled.div_ceil(100).min(cells);
-    format!("{}{} {number}", "█".repeat(filled), "░".repeat(cells - filled))
 }
 
 /// Formats how long ago a time was.
