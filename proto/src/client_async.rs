@@ -1,6 +1,8 @@
 //! An asynchronous client for tokio; one request at a time, cheap to open many of.
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use bytes::BytesMut;
@@ -56,6 +58,17 @@ impl AsyncClient {
             Err(error) if is_not_listening(&error) => Err(nobody),
             connected => connected,
         }
+    }
+
+    /// Uses a connection to a daemon that was made in another way, for example over ssh.
+    ///
+    /// # Errors
+    /// The runtime refuses it.
+    pub fn over(connection: OwnedFd) -> io::Result<Self> {
+        let connection = UnixStream::from(connection);
+        connection.set_nonblocking(true)?;
+        let stream = Stream::UdSocket(OwnedFd::from(connection).try_into()?);
+        Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
     }
 
     /// Calls `M` and returns its result.
