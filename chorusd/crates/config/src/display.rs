@@ -28,6 +28,9 @@ impl Config {
             let named = |(key, value): (&str, Value)| (format!("mcp.{}.{key}", server.name), value);
             shown.extend(server.to_entries().into_iter().map(named));
         }
+        for (name, host) in &self.hosts {
+            shown.extend(host.to_entries().map(|(key, value)| (format!("hosts.{name}.{key}"), value.into())));
+        }
         for (model, price) in &self.prices {
             let keys = [
                 ("input", Some(price.input)),

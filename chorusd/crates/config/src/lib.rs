@@ -8,6 +8,7 @@ mod cluster;
 pub mod discord;
 mod display;
 mod grants;
+mod hosts;
 mod keys;
 mod load;
 mod mcp;
@@ -32,6 +33,7 @@ use chorus_permissions::{Grants, Profiles};
 
 pub use capture::CaptureConfig;
 pub use cluster::ClusterConfig;
+pub use hosts::HostConfig;
 pub use load::load;
 pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
 pub use metrics::MetricsListen;
@@ -71,6 +73,8 @@ pub struct Config {
     pub aliases: BTreeMap<String, String>,
     /// Servers of the Model Context Protocol by name.
     pub mcp: BTreeMap<String, McpServer>,
+    /// Machines for `chorusctl --host` by name.
+    pub hosts: BTreeMap<String, HostConfig>,
     /// Prices by `provider/model`.
     pub prices: BTreeMap<String, Price>,
     /// Whether discovery probes the default ports of local model servers.
@@ -162,6 +166,7 @@ impl Default for Config {
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),
             mcp: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             prices: BTreeMap::new(),
             discovery_local: false,
             sessions_unused_for: None,

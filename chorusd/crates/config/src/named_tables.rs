@@ -1,5 +1,5 @@
 //! The tables of config.toml with names chosen by the user: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
-//! `[mcp.NAME]`, `[permissions.NAME]`, `[permission_grants]`.
+//! `[mcp.NAME]`, `[hosts.NAME]`, `[permissions.NAME]`, `[permission_grants]`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::path::Path;
 use chorus_base::closest_match;
 use toml::de::{DeTable, DeValue};
 
+use super::hosts::{HOST_KEYS, HostConfig};
 use super::mcp::{MCP_KEYS, McpServerBuilder, check_mcp_name};
 use super::provider::{ANTHROPIC, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS, Price, ProviderBuilder, check_name};
 use super::raw_value::RawConfigValue;
@@ -16,7 +17,8 @@ use super::{Config, grants, permissions};
 pub(crate) const GRANTS_TABLE: &str = "permission_grants";
 
 /// Names of these tables.
-pub(crate) const NAMED_TABLES: [&str; 6] = ["providers", "prices", "aliases", "mcp", "permissions", GRANTS_TABLE];
+pub(crate) const NAMED_TABLES: [&str; 7] =
+    ["providers", "prices", "aliases", "mcp", "hosts", "permissions", GRANTS_TABLE];
 
 /// An error: byte offset, message, and hint.
 pub(crate) type TableError = (usize, String, String);
@@ -59,6 +61,11 @@ pub(crate) fn read_table(
                 set_keys(&mut draft, &place, as_table(value.get_ref()).map_err(&wrong)?, MCP_KEYS)?;
                 let server = draft.build(name, source.dir, source.env).map_err(&wrong)?;
                 config.mcp.insert(name.to_owned(), server);
+            }
+            "hosts" => {
+                let mut host = HostConfig::default();
+                set_keys(&mut host, &place, as_table(value.get_ref()).map_err(&wrong)?, HOST_KEYS)?;
+                config.hosts.insert(name.to_owned(), host);
             }
             "permissions" => {
                 let content = as_table(value.get_ref()).map_err(&wrong)?;

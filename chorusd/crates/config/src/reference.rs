@@ -3,6 +3,7 @@
 use super::Config;
 use super::agent::{CONFIG_KEYS, SettableKey};
 use super::display::duration_value;
+use super::hosts::HOST_KEYS;
 use super::keys::{ConfigKey, dotted_name, keys};
 use super::mcp::{MCP_KEYS, mcp_default};
 use super::provider::{CallLimits, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS};
@@ -39,7 +40,8 @@ pub fn config_reference() -> Vec<KeyReference> {
     let providers = named_reference("providers.NAME", PROVIDER_KEYS, provider_default);
     let mcp = named_reference("mcp.NAME", MCP_KEYS, mcp_default);
     let prices = named_reference("prices.\"PROVIDER/MODEL\"", PRICE_KEYS, |_| None);
-    fixed.chain(providers).chain(mcp).chain(prices).collect()
+    let hosts = named_reference("hosts.NAME", HOST_KEYS, |_| None);
+    fixed.chain(providers).chain(mcp).chain(hosts).chain(prices).collect()
 }
 
 /// Lists the keys that `agent config` sets.

@@ -89,6 +89,10 @@ const TABLES: [(&str, &str); 14] = [
          `write` belong to `command`; the token and the headers belong to `url`. The name has lower-case letters, digits and `-`.",
     ),
     (
+        "hosts.NAME",
+        "A machine for `chorusctl --host NAME`, see [REMOTE.md](REMOTE.md). `chorusctl` reads this table of the machine that it runs on.",
+    ),
+    (
         "prices.\"PROVIDER/MODEL\"",
         "US dollars per million tokens. A price here replaces the one that the provider tells.",
     ),
