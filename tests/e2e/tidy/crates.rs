@@ -105,12 +105,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ownership-model", &[]),
     ("peers", &["base", "proto", "runtime"]),
     ("pictures", &[]),
+    ("remote", &["proto"]),
     ("terminal-text", &["proto"]),
     ("tls", &[]),
     ("tool-databases", &[]),
     ("metrics", &["base", "catalog", "config", "engine", "proto", "runtime", "store"]),
     ("tool-files", &[]),
-    ("top", &["base", "proto", "runtime", "terminal-text"]),
+    ("top", &["base", "proto", "remote", "runtime", "terminal-text"]),
 ];
 
 /// Libraries that only these crates below chorusd may use.
