@@ -1,21 +1,23 @@
 //! Selects the agent to name in a request: `--agent`, else `$CHORUS_AGENT`, else the agent whose directory contains the
 //! current one. If none applies the request names no agent, and the daemon takes the one chosen with `agent use` or the
-//! only one that exists.
+//! only one that exists. The daemon of another machine has no directories here, and `$CHORUS_AGENT` is meant for it only if `$CHORUS_HOST`
+//! names it.
 
 use std::path::Path;
 
 use crate::app::App;
+use crate::host_select::has_own_variables;
 
 /// Returns the agent to name in a request.
 #[must_use]
 pub fn selected_agent(app: &App) -> Option<String> {
-    named_agent(app).or_else(|| from_current_dir(&app.paths().ok()?.home))
+    named_agent(app).or_else(|| if app.is_remote() { None } else { from_current_dir(&app.paths().ok()?.home) })
 }
 
 /// Returns the agent that the user named with --agent or $CHORUS_AGENT.
 #[must_use]
 pub fn named_agent(app: &App) -> Option<String> {
-    app.global.agent.clone().or_else(from_environment)
+    app.global.agent.clone().or_else(|| from_environment().filter(|_| has_own_variables(app)))
 }
 
 fn from_environment() -> Option<String> {

@@ -1,18 +1,23 @@
 //! State of one `chorusctl` run: options, output streams, and a connection that is made on first use.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 use std::time::Instant;
 
 use chorus_proto::paths::{self, InstancePaths};
 use chorus_proto::{CallError, Client, Method};
+use chorus_remote::{Host, Prompts};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cli::GlobalOptions;
 use crate::error::Error;
+use crate::reconnect::{self, RETRY_LIMIT, Reconnection};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{ChatCommands, CommandText, Stderr, Stdout};
-use crate::{agent_select, connect, conversation_select, done_report, first_agent, new_conversation, older_daemon};
+use crate::{
+    agent_select, connect, conversation_select, done_report, first_agent, host_select, new_conversation, older_daemon,
+};
 
 /// How often a request is sent again because what it lacked was created, or what the daemon does not know left out.
 const MAX_REPEATS: usize = 3;
@@ -30,6 +35,8 @@ pub struct App {
     /// The last change that the daemon acknowledged, as the beginning of a sentence.
     pub done: Option<&'static str>,
     paths: OnceCell<InstancePaths>,
+    /// The machine whose daemon is used; `None` for this one.
+    pub(crate) found_host: OnceCell<Option<Arc<Host>>>,
     client: Option<Client>,
     /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
     fixed_agent: Option<String>,
@@ -82,6 +89,7 @@ impl App {
             needed_session: None,
             done: None,
             paths: OnceCell::new(),
+            found_host: OnceCell::new(),
             client: None,
             fixed_agent: None,
             fixed_conversation: None,
@@ -94,11 +102,12 @@ impl App {
     /// Has the commands in hints name `conversation` and the agent of the command line, and in a chat be slash commands.
     pub fn name_commands(&mut self, conversation: Option<String>, chat: Option<ChatCommands>) {
         let agent = self.global.agent.clone();
-        if agent.is_none() && conversation.is_none() && chat.is_none() {
+        let host = self.host().ok().flatten();
+        if agent.is_none() && conversation.is_none() && chat.is_none() && host.is_none() {
             return;
         }
         // Few in a run, and copied with every handle of standard error.
-        let commands = Box::leak(Box::new(CommandText { agent, conversation, chat }));
+        let commands = Box::leak(Box::new(CommandText { agent, conversation, chat, host }));
         self.stderr = self.stderr.with_commands(commands);
         self.stdout.set_commands(commands);
     }
@@ -170,7 +179,10 @@ impl App {
             Some(client) => Ok(client),
             None => {
                 self.is_daemon_older = false;
-                connect::connect(self.paths()?, &self.global)
+                match self.host()? {
+                    Some(host) => Ok(host_select::connect(&host, self, Prompts::Allow)?),
+                    None => connect::connect(self.paths()?, &self.global),
+                }
             }
         }
     }
@@ -198,6 +210,9 @@ impl App {
                     self.note_done::<M>();
                     return Ok(answer);
                 }
+                Err(error) if reconnect::is_lost(&error) && reconnect::is_repeatable(M::NAME) => {
+                    return self.call_raw_again::<M>(params, error);
+                }
                 Err(error) => self.prepare_repeat::<M>(error)?,
             }
         }
@@ -222,6 +237,22 @@ impl App {
             return Ok(self.client()?.call_raw(M::NAME, &params, &mut |_| ()));
         }
         Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ()))
+    }
+
+    /// Sends a request again whose answer was lost with the line to another machine, until it comes.
+    fn call_raw_again<M: Method>(
+        &mut self,
+        params: &(impl Serialize + ?Sized),
+        mut lost: CallError,
+    ) -> Result<Box<RawValue>, Error> {
+        let mut reconnection = Reconnection::new(Some(RETRY_LIMIT));
+        loop {
+            reconnection.connect(self, lost)?;
+            match self.call_raw_once::<M>(params)? {
+                Err(error) if reconnect::is_lost(&error) => lost = error,
+                answer => return Ok(answer?),
+            }
+        }
     }
 
     /// Prepares for sending a request again that failed with `error`, if that is of use: creates the agent or the

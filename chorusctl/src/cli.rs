@@ -66,6 +66,9 @@ pub struct GlobalOptions {
     /// The daemon's socket [env: CHORUS_SOCKET]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+    /// Machine to use, over ssh [env: CHORUS_HOST]
+    #[arg(long, global = true, value_name = "[USER@]HOST")]
+    pub host: Option<String>,
     /// Do not start the daemon automatically
     #[arg(long, global = true)]
     pub no_autostart: bool,

@@ -102,6 +102,7 @@ fn add_completers(command: Command, above: &str) -> Command {
 fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
     let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
     match (arg.get_id().as_str(), value) {
+        ("host" | "machine", _) => Some(NameKind::Hosts),
         ("agent", _) | (_, "AGENT" | "AGENT|WORD") => Some(NameKind::Agents),
         ("name", _) if above == "agent" && command != "init" => Some(NameKind::Agents),
         ("conversation" | "conversation_name" | "old_name", _) => Some(NameKind::Conversations),

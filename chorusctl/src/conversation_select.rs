@@ -5,6 +5,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 
 use crate::app::App;
+use crate::host_select::has_own_variables;
 
 /// The conversation chosen with `conversations use`.
 pub const SELECTED: &str = "@";
@@ -68,7 +69,7 @@ pub fn selected_conversation(app: &App) -> Option<String> {
 /// Returns the conversation that the user named with --conversation or $CHORUS_CONVERSATION.
 #[must_use]
 pub fn named_conversation(app: &App) -> Option<String> {
-    app.global.conversation.clone().or_else(from_environment)
+    app.global.conversation.clone().or_else(|| from_environment().filter(|_| has_own_variables(app)))
 }
 
 fn from_environment() -> Option<String> {

@@ -6,10 +6,11 @@ use std::io;
 use chorus_proto::error::{CODE_METHOD_NOT_FOUND, exit};
 use chorus_proto::peer_check::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
+use chorus_remote::RemoteError;
 use serde::Serialize;
 
-use crate::connect;
 use crate::ui::Stderr;
+use crate::{connect, host_select};
 
 /// Error of a command. Commands return it; only `main` prints it and ends the process.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ enum Reason {
         kind: Option<ErrorKind>,
         /// Standard output cannot be written.
         is_output: bool,
+        /// The connection to the daemon broke.
+        is_lost: bool,
     },
     /// The user answered no to a confirmation.
     Cancelled,
@@ -60,13 +63,29 @@ impl Error {
     /// Creates an error with this exit status.
     #[must_use]
     pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Reason::Message { what: what.into(), hint: None, status, kind: None, is_output: false }))
+        Self(Box::new(Reason::Message {
+            what: what.into(),
+            hint: None,
+            status,
+            kind: None,
+            is_output: false,
+            is_lost: false,
+        }))
     }
 
     /// The operation failed: exit status 1.
     #[must_use]
     pub fn failed(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(exit::FAILED, what)
+    }
+
+    /// The connection to the daemon broke: exit status 1.
+    fn lost_connection() -> Self {
+        let mut failure = Self::failed("lost connection to the daemon");
+        if let Reason::Message { is_lost, .. } = &mut *failure.0 {
+            *is_lost = true;
+        }
+        failure
     }
 
     /// The command line is invalid: exit status 2.
@@ -209,6 +228,12 @@ impl Error {
         matches!(&*self.0, Reason::Message { kind: Some(reported), .. } if *reported == kind)
     }
 
+    /// Returns true if the connection to the daemon broke.
+    #[must_use]
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(*self.0, Reason::Message { is_lost: true, .. })
+    }
+
     /// Returns true if nobody reads standard output any more.
     #[must_use]
     pub fn is_stdout_closed(&self) -> bool {
@@ -282,6 +307,9 @@ impl From<CallError> for Error {
                 "chorusctl and chorusd may be different versions; restart the daemon: chorusctl daemon restart",
             ),
             CallError::Io(error) => match error.kind() {
+                _ if RemoteError::find_in(&error).is_some() => {
+                    RemoteError::find_in(&error).map_or_else(Self::cancelled, host_select::error_of)
+                }
                 // The client refused the request before sending anything.
                 io::ErrorKind::InvalidInput => Self::usage(format!("the request is too long: {error}"))
                     .with_hint("send it in parts, or import a whole transcript: chorusctl import FILE"),
@@ -289,7 +317,7 @@ impl From<CallError> for Error {
                     Self::failed("the daemon did not answer in time").with_hint(LOGS)
                 }
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                    Self::failed("lost connection to the daemon").with_hint(LOGS)
+                    Self::lost_connection().with_hint(LOGS)
                 }
                 _ if ForeignServer::is_cause_of(&error) => connect::untrusted_error(&error),
                 _ => {

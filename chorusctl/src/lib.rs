@@ -19,9 +19,11 @@ pub mod conversation_select;
 mod done_report;
 pub mod error;
 mod first_agent;
+mod host_select;
 mod new_conversation;
 mod older_daemon;
 pub mod print_pages;
+mod reconnect;
 pub mod ui;
 mod unknown_command;
 

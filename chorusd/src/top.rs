@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
+use chorus_remote::{DaemonAddress, Host};
 use chorus_top::Options;
 use clap::Parser;
 
@@ -17,6 +19,9 @@ struct Args {
     /// The daemon's socket
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Machine whose daemon is shown, as for chorusctl
+    #[arg(long, value_name = "[USER@]HOST", conflicts_with = "socket")]
+    host: Option<String>,
     /// Show colors
     #[arg(long)]
     color: bool,
@@ -44,5 +49,12 @@ fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn run(args: Args) -> Result<()> {
     let places = resolve_paths(args.socket.as_deref())?;
-    chorus_top::run(&Options { places, has_color: args.color, agent: args.agent, client: args.client })
+    let daemon = match &args.host {
+        Some(name) => {
+            let host = Host::find(name, &places).map_err(|e| Error::invalid(e.message).hint(e.hint))?;
+            DaemonAddress::Remote(Arc::new(host))
+        }
+        None => places.into(),
+    };
+    chorus_top::run(&Options { daemon, has_color: args.color, agent: args.agent, client: args.client })
 }

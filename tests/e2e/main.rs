@@ -21,6 +21,7 @@ mod events;
 mod faults;
 mod fuzz;
 mod hooks;
+mod host;
 mod instance;
 mod journal;
 mod mcp;

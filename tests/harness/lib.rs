@@ -40,6 +40,7 @@ pub mod screen;
 pub mod shifted_clock;
 pub mod skip;
 pub mod small_disk;
+pub mod ssh_server;
 pub mod strace;
 pub mod wait;
 

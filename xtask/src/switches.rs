@@ -13,13 +13,14 @@ const fn switch(name: &'static str, long: &'static str) -> Switch {
 }
 
 /// `CONTRIBUTING.md` explains them; `CHORUS_DISCORD_SCRIPTS` follows from `CHORUS_FAULTS`.
-pub const LONG: [Switch; 14] = [
+pub const LONG: [Switch; 15] = [
     switch("CHORUS_FAULTS", "all"),
     switch("CHORUS_BASH_ROUNDS", "3000"),
     switch("CHORUS_CAPTURE_KILLS", "100"),
     switch("CHORUS_CLUSTER_ROUNDS", "600"),
     switch("CHORUS_CLUSTER_SECONDS", "600"),
     switch("CHORUS_CRASH_ROUNDS", "300"),
+    switch("CHORUS_HOST_CUTS", "100"),
     switch("CHORUS_FILL_CYCLES", "100"),
     switch("CHORUS_FUZZ_ROUNDS", "30000"),
     switch("CHORUS_IMPORT_MB", "500"),

@@ -31,7 +31,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    let raw = match connect::connect_if_running(app.paths()?, &app.global)? {
+    if app.is_remote() && (args.rebuild || args.salvage) {
+        app.refuse_host(if args.rebuild { "doctor --rebuild" } else { "doctor --salvage" })?;
+    }
+    let running = if app.is_remote() { None } else { connect::connect_if_running(app.paths()?, &app.global)? };
+    let raw = match running {
         // Repairs run `chorusd` directly, because the damage may keep the daemon from starting.
         None if args.rebuild => connect::run_repair("--rebuild", app.global.socket.as_deref())?,
         None if args.salvage => connect::run_repair("--salvage", app.global.socket.as_deref())?,

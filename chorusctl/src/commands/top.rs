@@ -17,7 +17,7 @@ use crate::ui::terminal;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl top                  show all agents\n  \
     chorusctl top --agent docs     select one\n  \
-    ssh -t HOST chorusctl top      show another machine")]
+    chorusctl --host mara@desk top show another machine")]
 pub struct Args {}
 
 pub fn run(_: &Args, app: &mut App) -> Result<(), Error> {
@@ -44,6 +44,9 @@ pub fn run(_: &Args, app: &mut App) -> Result<(), Error> {
     }
     if let Some(client) = terminal::name() {
         command.args(["--client", &client]);
+    }
+    if let Some(host) = app.host()? {
+        command.args(["--host", &host.name]);
     }
     if let Some(socket) = &app.global.socket {
         command.arg("--socket").arg(socket);

@@ -14,8 +14,8 @@ use chorus_proto::methods::notes::{List as Notes, ListParams as NotesParams, Not
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
-use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, Client, ErrorKind, Session};
+use chorus_remote::DaemonAddress;
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -69,6 +69,8 @@ const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source"
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Agents,
+    /// Machines in config.toml.
+    Hosts,
     Conversations,
     /// Those that can be closed.
     ClosableConversations,
@@ -99,6 +101,7 @@ impl NameKind {
     pub(super) fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
+            Self::Hosts => hosts(),
             Self::Conversations => run_query(|client, agent| conversations(client, agent, true)),
             Self::ClosableConversations => run_query(|client, agent| {
                 let mut open = conversations(client, agent, false)?;
@@ -216,10 +219,10 @@ fn offered_name(session: &Session, begun: &str) -> Option<String> {
     }
 }
 
-/// Returns the newest sessions of `agent` with their subjects; empty if the daemon at `places` does not answer in time.
+/// Returns the newest sessions of `agent` with their subjects; empty if `daemon` does not answer in time.
 #[must_use]
-pub fn session_names(places: &InstancePaths, agent: &str) -> NamesWithHelp {
-    query_daemon(places.clone(), Some(agent.to_owned()), Instant::now(), newest_sessions)
+pub fn session_names(daemon: &DaemonAddress, agent: &str) -> NamesWithHelp {
+    query_daemon(daemon.clone(), Some(agent.to_owned()), Instant::now(), newest_sessions)
 }
 
 fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
@@ -343,6 +346,13 @@ fn needs_no_quotes(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
+/// Returns the machines that config.toml names.
+fn hosts() -> Vec<CompletionCandidate> {
+    let app = App::new(GlobalOptions::default());
+    let Ok(places) = app.paths() else { return Vec::new() };
+    chorus_remote::host_names(&places.config).into_iter().map(CompletionCandidate::new).collect()
+}
+
 /// A question to the daemon about the selected agent.
 trait Query: FnOnce(&mut Client, Option<String>) -> Option<NamesWithHelp> + Send + 'static {}
 
@@ -355,8 +365,8 @@ pub(super) type NamesWithHelp = Vec<(String, String)>;
 fn run_query(question: impl Query) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
     let app = App::new(parse_typed_options(std::env::args_os()));
-    let Ok(places) = app.paths() else { return Vec::new() };
-    let names = query_daemon(places.clone(), app.agent(), asked, question);
+    let Ok(daemon) = app.address() else { return Vec::new() };
+    let names = query_daemon(daemon, app.agent(), asked, question);
     let candidate = |(index, (name, about)): (usize, (String, String))| {
         let about = Some(about).filter(|about| !about.is_empty()).map(|about| sanitize::one_line(&about).into());
         // Keep the order (newest first) instead of sorting alphabetically.
@@ -366,16 +376,16 @@ fn run_query(question: impl Query) -> Vec<CompletionCandidate> {
 }
 
 /// Runs the query in a separate thread, because connecting to a daemon that hangs may never return.
-fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, question: impl Query) -> NamesWithHelp {
+fn query_daemon(daemon: DaemonAddress, agent: Option<String>, asked: Instant, question: impl Query) -> NamesWithHelp {
     let (answer, answered) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
-        let names = Client::connect_to(&places).ok().and_then(|mut client| question(&mut client, agent));
+        let names = daemon.connect().ok().and_then(|mut client| question(&mut client, agent));
         let _ = answer.send(names.unwrap_or_default());
     });
     answered.recv_timeout(QUERY_TIMEOUT.saturating_sub(asked.elapsed())).unwrap_or_default()
 }
 
-/// Parses `--agent`, `--conversation` and `--socket` from the words typed so far.
+/// Parses `--agent`, `--conversation`, `--host` and `--socket` from the words typed so far.
 fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
     let mut global = GlobalOptions::default();
     let mut words = words.skip_while(|word| word != "--").skip(1).peekable();
@@ -389,6 +399,7 @@ fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
         match name {
             "--agent" => global.agent = value().and_then(|value| value.into_string().ok()),
             "--conversation" | "-C" => global.conversation = value().and_then(|value| value.into_string().ok()),
+            "--host" => global.host = value().and_then(|value| value.into_string().ok()),
             "--socket" => global.socket = value().map(Into::into),
             _ => {}
         }

@@ -1,9 +1,33 @@
 //! Names the commands in texts as they are typed where the text is read: with the agent and the conversation of the
 //! command that was run, and in a chat as slash commands.
 
+use std::sync::Arc;
+
 use chorus_proto::command_text::{NamedCommand, PROGRAM, add_target};
+use chorus_proto::shell_word::shell_word;
+use chorus_remote::Host;
 
 use crate::conversation_select::MAIN;
+
+/// The commands that concern the installation of the machine they run on.
+const OF_INSTALLATION: [&str; 11] = [
+    "backup ",
+    "cluster cert",
+    "daemon ",
+    "doctor --",
+    "hooks",
+    "mcp",
+    "models add",
+    "search model --from",
+    "store ",
+    "sync",
+    "tour",
+];
+
+/// Returns true if commands without `--host` are for another machine, too.
+fn host_variable_is_set() -> bool {
+    std::env::var_os("CHORUS_HOST").is_some_and(|host| !host.is_empty())
+}
 
 /// The agent and conversation that the commands in texts concern. It lives as long as the program.
 #[derive(Debug, Default)]
@@ -14,6 +38,8 @@ pub struct CommandText {
     pub conversation: Option<String>,
     /// The chat in which the text is read.
     pub chat: Option<ChatCommands>,
+    /// The machine whose daemon is used, if it is another one.
+    pub host: Option<Arc<Host>>,
 }
 
 /// The commands of a chat.
@@ -34,14 +60,26 @@ impl CommandText {
         for part in parts {
             match self.slash_name(&NamedCommand::parse(part)) {
                 Some(slash) => named.push_str(&slash),
-                None => named.push_str(&add_target(
-                    &format!("{PROGRAM}{part}"),
-                    self.agent.as_deref(),
-                    self.conversation.as_deref(),
-                )),
+                None => {
+                    let command = format!("{PROGRAM}{part}");
+                    let command = add_target(&command, self.agent.as_deref(), self.conversation.as_deref());
+                    named.push_str(&self.add_host(command));
+                }
             }
         }
         named
+    }
+
+    /// Adds the other machine to a command: for the installation there, it is typed there.
+    fn add_host(&self, command: String) -> String {
+        let Some((host, rest)) = self.host.as_ref().zip(command.strip_prefix(PROGRAM)) else { return command };
+        if OF_INSTALLATION.iter().any(|name| rest.starts_with(name)) {
+            return host.shell_line(rest);
+        }
+        match host_variable_is_set() {
+            true => command,
+            false => format!("{PROGRAM}--host {} {rest}", shell_word(&host.name)),
+        }
     }
 
     /// Returns the command as it is typed in the chat; `None` if it concerns something else, or none is there.
@@ -63,6 +101,7 @@ mod tests {
         let slash_name = |text: &str| text.strip_prefix("undo").map(|rest| format!("/undo{rest}"));
         let text = CommandText {
             agent: None,
+            host: None,
             conversation: Some("review".into()),
             chat: Some(ChatCommands { agent: "api".into(), slash_name }),
         };

@@ -1,14 +1,12 @@
 //! `chorusctl sync` between two homes, over a real ssh server.
 
-mod ssh_server;
-
 use std::fs;
 
 use chorus_tests::ctl::{Output, chorusctl, chorusctl_with, run_command};
+use chorus_tests::ssh_server::SshServer;
 use chorus_tests::{Daemon, Home, skip};
 use serde_json::{Value, json};
 
-use self::ssh_server::SshServer;
 use crate::home;
 
 /// A machine that is reached over ssh, and this one.
@@ -173,7 +171,7 @@ fn failures_say_what_to_do() {
     let mut command = machines.here.command(machines.here.bins.chorusctl);
     command.args(["sync", "box", "--rsh", &machines.server.rsh(), "--remote-command", "/nowhere/chorusctl"]);
     let missing = run_command(command, b"");
-    assert!(missing.stderr.contains("/nowhere/chorusctl is not in PATH on box"), "{missing:?}");
+    assert!(missing.stderr.contains("`/nowhere/chorusctl` is not in PATH on box"), "{missing:?}");
     missing.expect_failure_with_hint(3);
     let mut command = machines.here.command(machines.here.bins.chorusctl);
     command.args(["sync", "box", "--rsh", "ssh -p 1 -o BatchMode=yes", "--remote-command", "chorusctl"]);

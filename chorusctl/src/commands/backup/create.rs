@@ -12,6 +12,7 @@ use crate::ui::sanitize;
 
 /// Runs the backup into `dir` and prints the result.
 pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("backup DIR")?;
     let shown = sanitize::one_line(&dir.to_string_lossy());
     let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;
     let Some(path) = absolute.to_str() else {

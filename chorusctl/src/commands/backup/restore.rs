@@ -26,6 +26,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("backup restore")?;
     let arguments = [OsStr::new("--restore-backup"), args.source.as_os_str()];
     let raw = run_chorusd(app, "restore", &["reading"], &arguments, args.home.as_deref())?;
     let done: Restored = parse_result(&raw)?;

@@ -25,6 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("backup verify")?;
     let raw =
         run_chorusd(app, "verify", &["reading"], &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = parse_result(&raw)?;

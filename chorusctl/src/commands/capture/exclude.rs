@@ -34,7 +34,8 @@ fn absolute(path: &str) -> String {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let Args { path, remove } = args;
-    let path = absolute(&path);
+    app.check_remote_path(&path)?;
+    let path = if app.is_remote() { path } else { absolute(&path) };
     app.call_and_print::<Exclude>(&ExcludeParams { path: path.clone(), remove }, |app, _| {
         let path = sanitize::one_line(&path);
         app.stdout.status_line(&match remove {

@@ -11,19 +11,25 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::conversations::{Attach, AttachParams};
 use chorus_proto::methods::send::{Progress, TurnEvent};
-use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client, Role};
+use chorus_proto::{CallError, Role};
+use chorus_remote::DaemonAddress;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::attach_resume::ShownConversation;
 use super::attached_lines::AttachedLines;
+use super::attached_output::is_stopping;
 use super::notices::NoticePrinter;
 use crate::app::App;
 use crate::error::Error;
+use crate::reconnect::{is_lost, is_temporary};
 use crate::ui::terminal;
 
 /// How long the end of a turn of this chat may take to arrive on the other connection.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The wait before a lost line is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Returns the parameters to attach to the conversation of `app`.
 pub(super) fn params(app: &App) -> AttachParams {
@@ -38,7 +44,7 @@ pub(super) struct AttachedConversation {
 }
 
 struct Shared {
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     params: AttachParams,
     notices: NoticePrinter,
     state: Mutex<State>,
@@ -68,7 +74,7 @@ impl AttachedConversation {
             failure: None,
         };
         let shared = Shared {
-            paths: app.paths()?.clone(),
+            daemon: app.address()?,
             params: params(app),
             notices,
             state: Mutex::new(state),
@@ -134,26 +140,51 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receives events until the connection ends.
+    /// Receives events until the connection ends; one to another machine is made again.
     fn follow(&self) {
-        let followed = Client::connect_to(&self.paths).map_err(CallError::from).and_then(|mut client| {
-            client.call_streaming(Attach::NAME, &self.params, &mut |said: &RawValue| {
-                // Ignore event types of newer daemons.
-                if let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) {
-                    let mut state = self.lock();
-                    state.events.push_back(said);
-                    if !state.is_held {
-                        self.show(&mut state);
+        let mut shown = self.daemon.host().map(|_| ShownConversation::new(self.daemon.clone(), self.params.clone()));
+        let mut is_reported = false;
+        let followed = loop {
+            let followed = self.follow_once(&mut shown, &mut is_reported);
+            match (&followed, self.daemon.host()) {
+                (Err(error), Some(host))
+                    if shown.as_ref().is_some_and(ShownConversation::is_attached) && may_pass(error) =>
+                {
+                    if !std::mem::replace(&mut is_reported, true) {
+                        self.notices.print(&[format!("lost the connection to {}; trying again", host.name)]);
                     }
-                    self.changed.notify_all();
+                    thread::sleep(RETRY);
                 }
-                Ok::<(), CallError>(())
-            })
-        });
+                _ => break followed,
+            }
+        };
         let mut state = self.lock();
         state.failure = followed.err();
         state.own_turn = None;
         self.changed.notify_all();
+    }
+
+    fn follow_once(&self, shown: &mut Option<ShownConversation>, is_reported: &mut bool) -> Result<(), CallError> {
+        let mut client = self.daemon.connect()?;
+        client.call_streaming(Attach::NAME, &self.params, &mut |said: &RawValue| {
+            // Ignore event types of newer daemons.
+            let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
+            let new = match shown {
+                Some(shown) => shown.accept(said)?,
+                None => vec![said],
+            };
+            if std::mem::take(is_reported) {
+                self.notices.print(&["connected again".to_owned()]);
+            }
+            let mut state = self.lock();
+            state.events.extend(new);
+            if !state.is_held {
+                self.show(&mut state);
+            }
+            self.changed.notify_all();
+            Ok::<(), CallError>(())
+        })?;
+        Ok(())
     }
 
     /// Prints the events of the queue.
@@ -169,6 +200,11 @@ impl Shared {
             }
         }
     }
+}
+
+/// Returns true if the conversation may be followed again later.
+fn may_pass(error: &CallError) -> bool {
+    is_lost(error) || is_stopping(error) || matches!(error, CallError::Io(_)) && is_temporary(error)
 }
 
 impl State {

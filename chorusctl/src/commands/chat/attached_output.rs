@@ -1,21 +1,26 @@
 //! Prints what is said in a conversation that a chat is attached to: a running turn before the prompt, or everything if there
 //! is no terminal.
 
-use chorus_proto::CallError;
+use std::io;
+
+use chorus_proto::error::exit;
 use chorus_proto::methods::conversations::{Attach, Attached};
 use chorus_proto::methods::send::{Progress, TurnEvent};
+use chorus_proto::{CallError, ErrorKind};
 use serde_json::value::to_raw_value;
 
 use super::attach::{self, AttachedConversation};
+use super::attach_resume::ShownConversation;
 use super::attached_lines::{describe_message, describe_reason};
 use super::start;
-use crate::app::App;
+use crate::app::{App, StreamingError};
 use crate::commands::conversations;
 use crate::commands::send::approval_prompts::ApprovalPrompts;
 use crate::commands::send::interrupt::InterruptHandler;
 use crate::commands::send::turn::DisplayOptions;
 use crate::commands::send::turn_printer::TurnPrinter;
 use crate::error::Error;
+use crate::reconnect::{Reconnection, is_lost};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Stderr, Stdout, Style};
 
@@ -27,16 +32,50 @@ pub(super) fn follow(app: &mut App, options: DisplayOptions) -> Result<(), Error
     let params = attach::params(app);
     let is_text = app.stdout.format() == OutputFormat::Text;
     let mut output = AttachedOutput::new(app, options)?;
-    app.call_streaming::<Attach>(&params, &mut |out, said| {
-        // Ignore event types of newer daemons.
-        let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
+    let mut show = |out: &mut Stdout, said: TurnEvent| {
         if is_text {
             return output.print(out, said);
         }
         out.json_line(&to_raw_value(&said).map_err(CallError::from)?)?;
         out.flush()
-    })?;
-    Ok(())
+    };
+    let mut shown = match app.is_remote() {
+        true => Some(ShownConversation::new(app.address()?, params.clone())),
+        false => None,
+    };
+    let mut reconnection = Reconnection::new(None);
+    loop {
+        // Why what was missed could not be read.
+        let mut missing = None;
+        let followed = app.call_streaming::<Attach>(&params, &mut |out, said| {
+            // Ignore event types of newer daemons.
+            let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
+            let Some(shown) = &mut shown else { return show(out, said) };
+            match shown.accept(said) {
+                Ok(new) => new.into_iter().try_for_each(|said| show(out, said)),
+                Err(error) => {
+                    missing = Some(error);
+                    Err(Error::reported(exit::FAILED))
+                }
+            }
+        });
+        let lost = match (followed, missing) {
+            (_, Some(error)) => error,
+            (Err(StreamingError::Call(error)), None) => error,
+            (Err(error), None) => return Err(error.into()),
+            // The daemon stops.
+            (Ok(_), None) => CallError::Io(io::ErrorKind::UnexpectedEof.into()),
+        };
+        match &shown {
+            Some(_) if is_lost(&lost) || is_stopping(&lost) => reconnection.connect(app, lost)?,
+            _ => return Err(lost.into()),
+        }
+    }
+}
+
+/// Returns true if the daemon ends, perhaps to be started again.
+pub(super) fn is_stopping(error: &CallError) -> bool {
+    matches!(error, CallError::Rpc(error) if error.kind() == ErrorKind::Stopping)
 }
 
 /// Prints who else is there, and the running turn, if any, until it ends. Ctrl-C cancels it.
@@ -82,7 +121,7 @@ struct AttachedOutput {
 impl AttachedOutput {
     fn new(app: &App, options: DisplayOptions) -> Result<Self, Error> {
         let speech = printer(&app.stdout, app.stderr, options);
-        let asking = ApprovalPrompts::new(app.stderr, app.paths()?.clone());
+        let asking = ApprovalPrompts::new(app.stderr, app.address()?);
         Ok(Self { stderr: app.stderr, options, speech, asking })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chorus_proto::paths::InstancePaths;
+use chorus_remote::DaemonAddress;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -43,11 +43,11 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// Creates the editor. The completer asks the daemon at `places` for session names.
+    /// Creates the editor. The completer asks `daemon` for session names.
     pub(super) fn new(
         agent: &str,
         conversation: Option<&str>,
-        places: InstancePaths,
+        daemon: DaemonAddress,
         notes: Stderr,
     ) -> Result<Self, Error> {
         let config =
@@ -57,7 +57,7 @@ impl Editor {
         let conversation = conversation.map_or_else(String::new, |name| format!("/{}", sanitize::one_line(name)));
         let prompt = format!("{}{conversation}> ", sanitize::one_line(agent));
         let edited_line = EditedLine::default();
-        inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places, edited_line: edited_line.clone() }));
+        inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), daemon, edited_line: edited_line.clone() }));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
         let file = history_path::file_path(|name| std::env::var_os(name));
         if let Some(file) = &file {
@@ -121,7 +121,7 @@ fn terminal_error(error: &ReadlineError) -> Error {
 /// Completes slash commands, session names behind those that take one, and file names behind `@`.
 struct CommandCompleter {
     agent: String,
-    places: InstancePaths,
+    daemon: DaemonAddress,
     edited_line: EditedLine,
 }
 
@@ -137,7 +137,7 @@ impl Completer for CommandCompleter {
             return Ok((start, files.map(|(display, replacement)| Pair { display, replacement }).collect()));
         }
         if let Some(begun) = session_argument(typed) {
-            let named = complete::session_names(&self.places, &self.agent);
+            let named = complete::session_names(&self.daemon, &self.agent);
             let named = named.into_iter().filter(|(name, _)| name.starts_with(begun));
             return Ok((at - begun.len(), named.map(|(name, about)| completion_pair(&name, &about, &name)).collect()));
         }

@@ -35,12 +35,12 @@ pub(super) fn run(
     args: &Args,
 ) -> Result<(), Error> {
     let name = opened.conversation.as_ref().map(|conversation| &*conversation.name);
-    let mut editor = Editor::new(&opened.agent, name, app.paths()?.clone(), app.stderr)?;
+    let mut editor = Editor::new(&opened.agent, name, app.address()?, app.stderr)?;
     let width = app.stdout.width().unwrap_or(DEFAULT_WIDTH);
-    let (paths, seen) = (app.paths()?.clone(), opened.position.messages);
+    let (daemon, seen) = (app.address()?, opened.position.messages);
     let line = editor.edited_line();
     let printer = Box::new(move |lines: &[String]| line.print_above(lines));
-    let mut notices = Notices::new(paths, (&opened.agent, opened.conversation), seen, width, printer, !args.attach);
+    let mut notices = Notices::new(daemon, (&opened.agent, opened.conversation), seen, width, printer, !args.attach);
     let options = DisplayOptions {
         stream: true,
         thinking: args.thinking,

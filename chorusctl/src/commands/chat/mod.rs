@@ -8,6 +8,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::{ChatCommands, terminal};
 
 mod attach;
+mod attach_resume;
 mod attached_lines;
 mod attached_output;
 mod command_names;

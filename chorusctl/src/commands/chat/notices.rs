@@ -12,14 +12,16 @@ use crate::ui::{Stderr, Style, sanitize, text};
 use chorus_proto::event::{Event, EventType};
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
-use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client, ConversationRef, Message, Role};
+use chorus_proto::{CallError, ConversationRef, Message, Role};
+use chorus_remote::DaemonAddress;
 
 /// Prints lines above the line that is being edited.
 pub(super) type LinePrinter = Box<dyn Fn(&[String]) + Send>;
 
 /// How long the daemon may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The wait before a lost line to another machine is tried again.
+const RETRY: Duration = Duration::from_secs(2);
 /// Messages of others that are shown of those that came at once.
 const MAX_SHOWN_MESSAGES: u64 = 10;
 /// How the idle notice names the command of Discord, and how it is called here.
@@ -47,7 +49,7 @@ pub(super) struct Notices {
 }
 
 struct Shared {
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     agent: String,
     /// `None` for `main`.
     conversation: Option<ConversationRef>,
@@ -71,7 +73,7 @@ impl Notices {
     /// Creates it without starting the thread. `seen` is the number of messages in the conversation, `printer` prints
     /// above the prompt.
     pub(super) fn new(
-        paths: InstancePaths,
+        daemon: DaemonAddress,
         (agent, conversation): (&str, Option<ConversationRef>),
         seen: u64,
         width: usize,
@@ -81,7 +83,7 @@ impl Notices {
         let state = NoticeState { is_prompting: false, seen, pending: Vec::new(), printer, last_event: None };
         Self {
             shared: Arc::new(Shared {
-                paths,
+                daemon,
                 agent: agent.to_owned(),
                 conversation,
                 width,
@@ -123,7 +125,11 @@ impl Notices {
         }
         let shared = self.shared.clone();
         // A chat works without notices, so errors are ignored.
-        let follow = move || drop(shared.follow());
+        let follow = move || {
+            while shared.follow().is_err() && shared.daemon.host().is_some() {
+                thread::sleep(RETRY);
+            }
+        };
         self.thread = thread::Builder::new().name("notices".into()).spawn(follow).ok();
     }
 }
@@ -135,7 +141,7 @@ impl Shared {
 
     /// Follows the events until the connection ends.
     fn follow(&self) -> Result<(), CallError> {
-        let mut client = Client::connect_to(&self.paths)?;
+        let mut client = self.daemon.connect()?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let after = self.lock().last_event;
         client.call::<Subscribe>(&SubscribeParams { after })?;
@@ -225,7 +231,7 @@ impl Shared {
     }
 
     fn fetch(&self, offset: u64, count: u64) -> Result<Vec<Message>, CallError> {
-        let mut client = Client::connect_to(&self.paths)?;
+        let mut client = self.daemon.connect()?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let limit = Some(count.min(MAX_SHOWN_MESSAGES));
         let conversation = self.conversation.as_ref().map(|conversation| conversation.id.to_string());
@@ -287,13 +293,13 @@ mod tests {
         let printed = Arc::new(Mutex::new(String::new()));
         let kept = printed.clone();
         let printer = move |lines: &[String]| kept.lock().expect("no panic").push_str(&(lines.join(" ") + " "));
-        let paths = InstancePaths {
+        let paths = chorus_proto::paths::InstancePaths {
             home: "/h".into(),
             socket: "/h/no-socket".into(),
             config: "/h/c".into(),
             socket_is_explicit: true,
         };
-        let notices = Notices::new(paths, ("a", None), 3, 80, Box::new(printer), true);
+        let notices = Notices::new(paths.into(), ("a", None), 3, 80, Box::new(printer), true);
         let shared = notices.shared;
         let saved = json!({"text": "Session saved: x. Context cleared after 30 minutes of inactivity. Use /context restore 1f3a to resume."});
         shared.on_event(&event(EventType::Notice, "a", saved.clone()));

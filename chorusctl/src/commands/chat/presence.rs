@@ -1,20 +1,24 @@
 //! Registers a chat with its conversation, so that others see who has it open.
 
 use std::thread;
+use std::time::Duration;
 
+use chorus_proto::CallError;
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::conversations::{Attach, AttachParams};
-use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client};
+use chorus_remote::DaemonAddress;
 use serde_json::value::RawValue;
 
 use super::attach;
 use crate::app::App;
 use crate::error::Error;
 
+/// The wait before a lost line to another machine is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
 /// A chat that is registered until the program ends.
 pub(super) struct Presence {
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     params: AttachParams,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -22,7 +26,7 @@ pub(super) struct Presence {
 impl Presence {
     /// Registers the chat of `app`.
     pub(super) fn new(app: &App) -> Result<Self, Error> {
-        let mut presence = Self { paths: app.paths()?.clone(), params: attach::params(app), thread: None };
+        let mut presence = Self { daemon: app.address()?, params: attach::params(app), thread: None };
         presence.ensure_registered();
         Ok(presence)
     }
@@ -32,11 +36,18 @@ impl Presence {
         if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
-        let (paths, params) = (self.paths.clone(), self.params.clone());
+        let (daemon, params) = (self.daemon.clone(), self.params.clone());
         let register = move || {
-            let Ok(mut client) = Client::connect_to(&paths) else { return };
-            // What is said in the conversation is shown by other means.
-            let _ = client.call_streaming(Attach::NAME, &params, &mut |_: &RawValue| Ok::<(), CallError>(()));
+            loop {
+                if let Ok(mut client) = daemon.connect() {
+                    // What is said in the conversation is shown by other means.
+                    let _ = client.call_streaming(Attach::NAME, &params, &mut |_: &RawValue| Ok::<(), CallError>(()));
+                }
+                if daemon.host().is_none() {
+                    return;
+                }
+                thread::sleep(RETRY);
+            }
         };
         self.thread = thread::Builder::new().name("presence".into()).spawn(register).ok();
     }

@@ -43,6 +43,7 @@ struct Created {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("cluster cert")?;
     let mut arguments: Vec<OsString> = vec!["create-certificates".into(), "--dir".into(), args.dir.into_os_string()];
     arguments.extend(args.nodes.into_iter().map(OsString::from));
     let raw = run_chorusd(app, "cluster cert", &[], &arguments, None)?;

@@ -121,7 +121,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         since: args.since.clone(),
         tag: args.tag.clone(),
         source: args.source.clone(),
-        project: args.project.as_deref().map(project::absolute),
+        project: project::of_daemon(args.project.as_deref(), app)?,
         words: (!words.is_empty()).then(|| words.join(" ")),
         keep_numbers: false,
     };

@@ -111,6 +111,9 @@ fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
 
 /// Returns the id if `file` is the file of a session of this home.
 fn find_own_session(file: &str, app: &mut App) -> Option<String> {
+    if app.is_remote() {
+        return None;
+    }
     let stem = Path::new(file).file_stem()?.to_str()?.to_owned();
     let params = GetParams { agent: app.agent(), session: stem, limit: Some(0), ..GetParams::default() };
     let session = app.call::<Get>(&params).ok()?.session;

@@ -10,7 +10,6 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::app::{App, parse_result};
 use crate::commands::format;
-use crate::connect;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::time;
@@ -82,7 +81,7 @@ fn summary_timeout(given: Option<Duration>) -> Duration {
 fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Result<(), Error> {
     let id = session.header.id.to_string();
     // Subscribe first, on a second connection, so that no event is missed between the check and the wait.
-    let mut listener = connect::connect(app.paths()?, &app.global)?;
+    let mut listener = app.address()?.connect().map_err(CallError::from)?;
     listener.call::<Subscribe>(&SubscribeParams { after: None })?;
     listener.set_deadline(Some(late));
     let now = GetParams { agent: app.agent(), session: id.clone(), limit: Some(0), ..GetParams::default() };

@@ -44,6 +44,7 @@ struct UnitFile {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("daemon install")?;
     let program = resolve_program(connect::daemon_program())?;
     let client = std::env::current_exe().map_err(|error| Error::failed(os_error_text(&error)))?;
     let socket = app.global.socket.as_deref().map(absolute).transpose()?;

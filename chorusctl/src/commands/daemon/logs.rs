@@ -27,6 +27,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("daemon logs")?;
     let path = resolve_home(app)?.join("log").join("chorusd.log");
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::new(exit::NOT_FOUND, format!("no log at {} yet", path.display()))

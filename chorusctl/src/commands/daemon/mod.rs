@@ -1,5 +1,6 @@
 //! `chorusctl daemon`: one module per subcommand.
 
+pub mod dial_stdio;
 pub mod install;
 pub mod logs;
 pub mod restart;
@@ -26,5 +27,8 @@ group! {
         Logs(logs::Args),
         /// Install a user service (systemd; on macOS launchd)
         Install(install::Args),
+        /// Connect standard input and output to the daemon
+        #[command(hide = true)]
+        DialStdio(dial_stdio::Args),
     }
 }

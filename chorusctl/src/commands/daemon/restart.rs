@@ -12,6 +12,7 @@ use crate::error::Error;
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("daemon restart")?;
     // A daemon that runs is not stopped for one that would not start.
     connect::check_config(app.global.socket.as_deref())
         .map_err(|error| error.with_detail("the running daemon was not stopped"))?;

@@ -15,6 +15,7 @@ pub const ALREADY_RUNNING: &str = "already running";
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("daemon start")?;
     let places = app.paths()?;
     let (client, verb) = match connect::connect_if_running(places, &app.global)? {
         Some(client) => (client, ALREADY_RUNNING),

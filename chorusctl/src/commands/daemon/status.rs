@@ -16,10 +16,20 @@ use crate::ui::stdout::OutputFormat;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+/// Connects, but starts no daemon.
+fn connect_if_running(app: &mut App) -> Result<(), Error> {
+    if app.is_remote() {
+        app.forbid_autostart();
+        return app.client().map(drop);
+    }
     let places = app.paths()?;
     let client = connect::connect_if_running(places, &app.global)?.ok_or_else(|| connect::no_daemon_error(places))?;
     app.set_client(client);
+    Ok(())
+}
+
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    connect_if_running(app)?;
     // The text line needs no agents; JSON output contains them all.
     if app.stdout.format() != OutputFormat::Text {
         return app.call_and_print::<Status>(&StatusParams::default(), |_, _| Ok(()));

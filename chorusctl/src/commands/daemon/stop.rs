@@ -24,6 +24,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("daemon stop")?;
     let result = stop(app)?.ok_or_else(|| app.paths().map_or_else(|failure| failure, connect::no_daemon_error))?;
     match app.stdout.format() {
         OutputFormat::Text => {

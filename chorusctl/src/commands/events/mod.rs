@@ -2,13 +2,18 @@
 
 pub mod sentence;
 
-use chorus_proto::event::{Event, Lagged};
+use std::convert::Infallible;
+
+use chorus_proto::CallError;
+use chorus_proto::event::{Event, EventType, Lagged};
 use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, SubscribeParams};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::app::App;
+use crate::app::{App, StreamingError};
 use crate::commands::format;
 use crate::error::Error;
+use crate::reconnect::{Reconnection, is_lost};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{sanitize, text};
@@ -59,16 +64,45 @@ fn list_events(args: &Args, app: &mut App) -> Result<(), Error> {
 }
 
 fn follow_events(args: &Args, app: &mut App) -> Result<(), Error> {
-    app.call::<Subscribe>(&SubscribeParams { after: args.after })?;
-    app.client()?.set_timeout(None).map_err(chorus_proto::CallError::from)?;
+    let mut after = args.after;
+    let mut reconnection = Reconnection::new(None);
+    loop {
+        match follow_once(app, &mut after) {
+            // What happens until then comes afterwards.
+            Err(StreamingError::Call(error)) if app.is_remote() && is_lost(&error) => {
+                app.stdout.flush()?;
+                reconnection.connect(app, error)?;
+            }
+            Err(error) => return Err(error.into()),
+            Ok(never) => match never {},
+        }
+    }
+}
+
+/// Prints events until the connection ends. `after` becomes the number of the last one.
+fn follow_once(app: &mut App, after: &mut Option<u64>) -> Result<Infallible, StreamingError> {
+    let client = app.client()?;
+    let newest = client.call::<Subscribe>(&SubscribeParams { after: *after })?.seq;
+    client.set_timeout(None).map_err(CallError::from)?;
+    // Later, those that have come since then are missing.
+    after.get_or_insert(newest);
     loop {
         let (method, params) = app.client()?.next_notification()?;
         match (method.as_str(), app.stdout.format()) {
-            ("event", OutputFormat::Text) => {
-                let event: Event = parse_params(&params)?;
-                print_event(app, &event)?;
+            ("event", format) => {
+                let Position { seq, node, kind } = serde_json::from_str(params.get()).map_err(CallError::from)?;
+                // Events of other nodes have numbers of their own, and pieces of a reply that of the event before.
+                if node.is_none() && kind != EventType::TurnDelta {
+                    if after.is_some_and(|after| seq <= after) {
+                        continue;
+                    }
+                    *after = Some(seq);
+                }
+                match format {
+                    OutputFormat::Text => print_event(app, &parse_params(&params)?)?,
+                    _ => app.stdout.json_line(&params)?,
+                }
             }
-            ("event", _) => app.stdout.json_line(&params)?,
             ("lagged", _) => {
                 let Lagged { missed } = parse_params(&params)?;
                 warn_lagged(app, missed);
@@ -79,8 +113,17 @@ fn follow_events(args: &Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
+/// The place of an event.
+#[derive(Deserialize)]
+struct Position {
+    seq: u64,
+    node: Option<String>,
+    #[serde(rename = "type")]
+    kind: EventType,
+}
+
 fn parse_params<T: serde::de::DeserializeOwned>(params: &RawValue) -> Result<T, Error> {
-    serde_json::from_str(params.get()).map_err(|e| chorus_proto::CallError::from(e).into())
+    serde_json::from_str(params.get()).map_err(|e| CallError::from(e).into())
 }
 
 fn warn_lagged(app: &mut App, missed: u64) {
@@ -90,7 +133,7 @@ fn warn_lagged(app: &mut App, missed: u64) {
 }
 
 fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error> {
-    let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
+    let text = serde_json::value::to_raw_value(value).map_err(CallError::from)?;
     app.stdout.json_line(&text)
 }
 

@@ -45,6 +45,7 @@ enum Tool {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    app.use_this_machine("hooks")?;
     match &args.verb {
         Verb::Install(args) => install::run(args, app),
         Verb::Uninstall(args) => uninstall::run(args, app),

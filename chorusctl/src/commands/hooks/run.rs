@@ -71,7 +71,12 @@ fn save_in_background(event: &Event, app: &App) {
     }
     command.args(["hooks", "run", "claude-code", "--save"]).arg(&event.transcript_path);
     // What is imported belongs to its source.
-    command.env_remove("CHORUS_AGENT").env_remove("CHORUS_CONVERSATION").current_dir("/").process_group(0);
+    command
+        .env_remove("CHORUS_AGENT")
+        .env_remove("CHORUS_CONVERSATION")
+        .env_remove("CHORUS_HOST")
+        .current_dir("/")
+        .process_group(0);
     let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
 }
 

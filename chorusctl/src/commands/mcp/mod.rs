@@ -43,6 +43,7 @@ enum Verb {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.use_this_machine("mcp")?;
     match args.verb {
         None => serve::run(args.write, app),
         Some(Verb::Install(args)) => install::run(&args, app),

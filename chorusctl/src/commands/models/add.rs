@@ -66,6 +66,7 @@ struct Report<'a> {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("models add")?;
     let table = provider_table(&args)?;
     let appended = append_provider(&table, app.global.socket.as_deref())?;
     print_appended(app, &table.name, &appended)?;

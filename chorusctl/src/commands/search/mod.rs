@@ -124,7 +124,7 @@ impl Args {
             tool: self.tool,
             source: self.source,
             model: self.model,
-            project: self.project.as_deref().map(project::absolute),
+            project: self.project,
             mode: self.mode.map(Into::into),
             explain: self.explain,
         }
@@ -141,6 +141,7 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     if let Some(Action::Model(model)) = args.action.take() {
         return model::run(model, app);
     }
+    args.project = project::of_daemon(args.project.as_deref(), app)?;
     if args.words.is_empty() {
         return interactive::run(args, app);
     }

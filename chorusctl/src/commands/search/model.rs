@@ -34,6 +34,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    if args.from.is_some() {
+        app.refuse_host("search model --from DIR")?;
+    }
     let is_chosen = args.from.is_some() || args.use_.is_some();
     let from = args.from.map(|dir| absolute(&dir)).transpose()?;
     let params = ModelParams { from, use_: args.use_, remove: args.remove };

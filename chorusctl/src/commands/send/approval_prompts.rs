@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::send::TurnEvent;
-use chorus_proto::paths::InstancePaths;
+use chorus_remote::DaemonAddress;
 
 use super::cancellable_prompt::{self, Prompt};
 use super::turn_printer::TurnPrinter;
@@ -17,17 +17,21 @@ use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 #[derive(Debug)]
 pub struct ApprovalPrompts {
     stderr: Stderr,
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     current: Option<Prompt>,
     pending: VecDeque<Approval>,
     deferred: Vec<TurnEvent>,
 }
 
 impl ApprovalPrompts {
-    /// Creates it for one turn. Answers go to the daemon at `places`.
+    /// Creates it for one turn. Answers go to `daemon`.
     #[must_use]
-    pub fn new(stderr: Stderr, paths: InstancePaths) -> Self {
-        Self { stderr, paths, current: None, pending: VecDeque::new(), deferred: Vec::new() }
+    pub fn new(stderr: Stderr, daemon: DaemonAddress) -> Self {
+        Self { stderr, daemon, current: None, pending: VecDeque::new(), deferred: Vec::new() }
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        self.current.as_ref().is_some_and(|prompt| prompt.id == id) || self.pending.iter().any(|asked| asked.id == id)
     }
 
     /// Handles one event of the turn. Passes it to `show`, or defers it while a question is open.
@@ -39,6 +43,8 @@ impl ApprovalPrompts {
         show: &mut dyn FnMut(&mut Stdout, &mut TurnPrinter, &TurnEvent) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match &said {
+            // It comes again after a lost line.
+            TurnEvent::Ask { approval } if self.is_known(&approval.id) => Ok(()),
             TurnEvent::Ask { approval } => {
                 self.pending.push_back((**approval).clone());
                 if self.current.is_some() {
@@ -122,7 +128,7 @@ impl ApprovalPrompts {
             below.iter().for_each(|line| self.stderr.quoted_line(Style::Plain, line));
             let id = approval.id.clone();
             if cancellable_prompt::is_possible() {
-                match Prompt::spawn(approval, self.paths.clone(), self.stderr) {
+                match Prompt::spawn(approval, self.daemon.clone(), self.stderr) {
                     Ok(prompt) => self.current = Some(prompt),
                     Err(error) => self.stderr.warning(&format!("cannot prompt on this terminal: {error}")),
                 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use chorus_proto::approval_text::describe_action;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
-use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client, ErrorKind};
+use chorus_proto::{CallError, ErrorKind};
+use chorus_remote::DaemonAddress;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
@@ -39,12 +39,12 @@ pub(super) struct Prompt {
 
 impl Prompt {
     /// Shows the question and reads the answer in a thread. The caller has printed the action already.
-    pub(super) fn spawn(approval: Approval, places: InstancePaths, notes: Stderr) -> io::Result<Self> {
+    pub(super) fn spawn(approval: Approval, daemon: DaemonAddress, notes: Stderr) -> io::Result<Self> {
         let (woken, wake) = io::pipe()?;
         let id = approval.id.clone();
         // Discard input that was typed before the question appeared.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        let asking = PromptThread { approval, paths: places, stderr: notes, cancel_reader: woken };
+        let asking = PromptThread { approval, daemon, stderr: notes, cancel_reader: woken };
         let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.run())?;
         Ok(Self { id, cancel_writer: Some(wake), thread: Some(thread) })
     }
@@ -68,7 +68,7 @@ impl Drop for Prompt {
 
 struct PromptThread {
     approval: Approval,
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     stderr: Stderr,
     cancel_reader: PipeReader,
 }
@@ -132,7 +132,7 @@ impl PromptThread {
 
     /// Returns the agent's setting `permissions`, if the daemon says it.
     fn permissions(&self) -> Option<Value> {
-        let mut client = Client::connect_to(&self.paths).ok()?;
+        let mut client = self.daemon.connect().ok()?;
         client.set_timeout(Some(ANSWER_TIMEOUT)).ok()?;
         let name = Some(self.approval.agent.clone());
         Some(client.call::<agent::Show>(&agent::ShowParams { name }).ok()?.agent.permissions)
@@ -140,7 +140,7 @@ impl PromptThread {
 
     /// Sends the answer over a separate connection, because the other one waits for the reply.
     fn send_answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
-        let mut client = Client::connect_to(&self.paths)?;
+        let mut client = self.daemon.connect()?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let (id, hash) = (self.approval.id.clone(), Some(self.approval.hash.clone()));
         if let Choice::No(reason) = choice {

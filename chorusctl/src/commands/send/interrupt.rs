@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use chorus_proto::CallError;
 use chorus_proto::methods::send::{Cancel, CancelParams};
-use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client};
+use chorus_remote::DaemonAddress;
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -83,7 +83,7 @@ struct SharedState {
     state: Mutex<InterruptState>,
     /// The turn that began last.
     last_turn: Mutex<Option<Uuid>>,
-    paths: InstancePaths,
+    daemon: DaemonAddress,
     agent: Option<String>,
     conversation: Option<String>,
     stderr: Stderr,
@@ -103,7 +103,7 @@ impl InterruptHandler {
         let shared = Arc::new(SharedState {
             state: Mutex::new(InterruptState::Exit),
             last_turn: Mutex::new(None),
-            paths: app.paths()?.clone(),
+            daemon: app.address()?,
             agent: app.agent(),
             conversation: app.conversation(),
             stderr: app.stderr,
@@ -238,7 +238,7 @@ impl SharedState {
     }
 
     fn send_cancel(&self, turn: Uuid) -> Result<(), CallError> {
-        let mut client = Client::connect_to(&self.paths)?;
+        let mut client = self.daemon.connect()?;
         client.set_timeout(Some(CANCEL_TIMEOUT))?;
         // If the turn has ended meanwhile, the daemon returns null and the reply is on its way.
         let params =

@@ -12,6 +12,7 @@ use super::interrupt::{CancelOutcome, InterruptHandler};
 use super::turn_printer::TurnPrinter;
 use crate::app::{App, StreamingError, parse_result};
 use crate::error::Error;
+use crate::reconnect::{RETRY_LIMIT, Reconnection, is_lost};
 use crate::ui::Stdout;
 use crate::ui::stdout::OutputFormat;
 
@@ -66,7 +67,7 @@ pub fn run(
     let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking)
         .with_show_command(how.show_command)
         .with_spinner();
-    let mut asking = ApprovalPrompts::new(app.stderr, app.paths()?.clone());
+    let mut asking = ApprovalPrompts::new(app.stderr, app.address()?);
     let mut show = |out: &mut Stdout, speech: &mut TurnPrinter, said: &TurnEvent| {
         if format == OutputFormat::Jsonl && how.stream {
             out.json_line(&event_json(said)?)?;
@@ -74,17 +75,31 @@ pub fn run(
         }
         speech.print_event(out, said)
     };
+    let params = &with_key(app, params);
+    let mut reconnection = Reconnection::new(Some(RETRY_LIMIT));
     interrupts.turn_requested();
-    let answer = app.call_streaming::<Send>(params, &mut |out, said| {
-        // Ignore event types of newer daemons.
-        let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
-        match said {
-            TurnEvent::Started { turn_id } => interrupts.turn_started(turn_id),
-            TurnEvent::Queued { turn_id: Some(turn_id), .. } => interrupts.turn_queued(turn_id),
-            _ => {}
+    let answer = loop {
+        let answer = app.call_streaming::<Send>(params, &mut |out, said| {
+            // Ignore event types of newer daemons.
+            let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
+            match said {
+                TurnEvent::Started { turn_id } => interrupts.turn_started(turn_id),
+                TurnEvent::Queued { turn_id: Some(turn_id), .. } => interrupts.turn_queued(turn_id),
+                _ => {}
+            }
+            asking.handle_event(out, &mut speech, said, &mut show)
+        });
+        match answer {
+            // By its key, the daemon knows the request, and has the rest of its answer.
+            Err(StreamingError::Call(error)) if app.is_remote() && is_lost(&error) => {
+                speech.note_lost_line(&mut app.stdout)?;
+                if let Err(failure) = reconnection.connect(app, error) {
+                    break Err(StreamingError::Output(failure.with_hint(how.daemon_gone_hint)));
+                }
+            }
+            answer => break answer,
         }
-        asking.handle_event(out, &mut speech, said, &mut show)
-    });
+    };
     let wanted = interrupts.turn_ended();
     if !matches!(answer, Err(StreamingError::Output(_))) {
         asking.finish(&mut app.stdout, &mut speech, &mut show)?;
@@ -112,6 +127,12 @@ pub fn run(
         }
     }
     Ok(TurnOutcome::Answered)
+}
+
+/// Gives a request to another machine an idempotency key, so that it can be sent again if the line is lost.
+fn with_key(app: &App, params: &SendParams) -> SendParams {
+    let key = params.key.clone().or_else(|| app.is_remote().then(|| Uuid::new_v4().to_string()));
+    SendParams { key, ..params.clone() }
 }
 
 fn event_json(said: &TurnEvent) -> Result<Box<RawValue>, Error> {

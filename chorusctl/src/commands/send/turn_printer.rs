@@ -39,6 +39,19 @@ pub struct TurnPrinter {
     started: Instant,
     /// Bytes that the model has written.
     output_bytes: u64,
+    /// The text of the last reply of the model, as far as it was printed.
+    reply: String,
+    lost_line: LostLine,
+}
+
+/// The line to the daemon was lost in the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LostLine {
+    No,
+    /// Nothing has come since.
+    Now,
+    /// Something has come since.
+    Earlier,
 }
 
 impl TurnPrinter {
@@ -61,6 +74,8 @@ impl TurnPrinter {
             show_command: turn::SHOW_COMMAND,
             started: Instant::now(),
             output_bytes: 0,
+            reply: String::new(),
+            lost_line: LostLine::No,
         }
     }
 
@@ -91,6 +106,8 @@ impl TurnPrinter {
         let width = note_width();
         match event {
             TurnEvent::Text(text) if self.stream => {
+                self.note_gap(out)?;
+                self.reply.push_str(text);
                 self.count_output(text);
                 self.print_text(out, text)
             }
@@ -108,6 +125,8 @@ impl TurnPrinter {
                 Ok(())
             }
             TurnEvent::Tool { name, gist, .. } => {
+                self.note_gap(out)?;
+                self.reply.clear();
                 self.paragraph_pending = true;
                 self.print_quoted(out, Style::Tool, &tool_lines::call_line(name, gist.as_deref(), width))?;
                 self.spin(tool_gist::display_name(name));
@@ -140,6 +159,8 @@ impl TurnPrinter {
     pub fn finish(&mut self, out: &mut Stdout, reply: &str, usage: &Usage) -> Result<(), Error> {
         if !self.has_text && !reply.is_empty() {
             self.print_text(out, reply)?;
+        } else if self.lost_line != LostLine::No {
+            self.print_rest(out, reply)?;
         }
         if !self.has_text && reply.is_empty() {
             self.print_note(out, Style::Faint, "(empty reply)")?;
@@ -153,6 +174,40 @@ impl TurnPrinter {
         }
         self.spinner = None;
         Ok(())
+    }
+
+    /// Notes that the line to the daemon was lost: what comes next begins with another reply of the model, or the whole one.
+    pub fn note_lost_line(&mut self, out: &mut Stdout) -> Result<(), Error> {
+        self.lost_line = LostLine::Now;
+        self.hide_spinner();
+        self.end_line_for_stderr(out)
+    }
+
+    /// Says that something may be missing, if the line was lost in an earlier reply of the model.
+    fn note_gap(&mut self, out: &mut Stdout) -> Result<(), Error> {
+        if self.lost_line != LostLine::Now {
+            return Ok(());
+        }
+        self.lost_line = LostLine::Earlier;
+        self.reply.clear();
+        self.paragraph_pending = true;
+        let line =
+            format!("the end of the reply before is missing here: {}", self.stderr.name_commands("chorusctl show"));
+        self.print_note(out, Style::Faint, &line)
+    }
+
+    /// Prints what is missing of the last reply.
+    fn print_rest(&mut self, out: &mut Stdout, reply: &str) -> Result<(), Error> {
+        let shown = std::mem::take(&mut self.reply);
+        if let Some(rest) = reply.strip_prefix(shown.as_str()) {
+            let rest = rest.to_owned();
+            return self.print_text(out, &rest);
+        }
+        if reply.trim() == shown.trim() {
+            return Ok(());
+        }
+        self.paragraph_pending = true;
+        self.print_text(out, reply)
     }
 
     /// Ends the lines that are open.
@@ -328,6 +383,29 @@ mod tests {
             "Let me look.\n\nTwo.\n"
         );
         assert_eq!(shown(None, &[call(), text("Two.")], "Two.")?, "Two.\n");
+        Ok(())
+    }
+
+    #[test]
+    fn a_reply_is_completed_after_the_line_was_lost() -> Result<(), Error> {
+        let shown = |before: &[TurnEvent], after: &[TurnEvent], reply: &str| {
+            let mut out = Stdout::captured(None);
+            let stderr = Stderr::new(Default::default());
+            let mut speech = TurnPrinter { show_notes: false, ..TurnPrinter::new(&out, stderr, true, false) };
+            before.iter().try_for_each(|piece| speech.print_event(&mut out, piece))?;
+            speech.note_lost_line(&mut out)?;
+            after.iter().try_for_each(|piece| speech.print_event(&mut out, piece))?;
+            speech.finish(&mut out, reply, &Usage::default())?;
+            Ok::<_, Error>(out.captured_text().to_owned())
+        };
+        let call = || Tool { id: "c".into(), name: "list_models".into(), gist: None };
+        assert_eq!(shown(&[text("One, ")], &[], "One, two.")?, "One, two.\n");
+        assert_eq!(shown(&[text("One, two.")], &[], "One, two.")?, "One, two.\n");
+        assert_eq!(shown(&[], &[], "One, two.")?, "One, two.\n");
+        assert_eq!(shown(&[text("Look."), call()], &[], "Two.")?, "Look.\n\nTwo.\n");
+        assert_eq!(shown(&[text("Look."), call()], &[text("Tw"), text("o.")], "Two.")?, "Look.\n\nTwo.\n");
+        // The line was lost in the text before a call, and the reply came without it.
+        assert_eq!(shown(&[text("Let me lo")], &[], "Two.")?, "Let me lo\n\nTwo.\n");
         Ok(())
     }
 

@@ -49,6 +49,9 @@ pub(super) enum FileChoice {
 
 /// Returns the record of the files that were imported into the home of the daemon.
 pub(super) fn imported_files(app: &mut App) -> Result<ImportedFiles, Error> {
+    if app.is_remote() {
+        return Ok(ImportedFiles::none());
+    }
     let home = app.call::<Hello>(&HelloParams::default())?.home;
     Ok(ImportedFiles::open(Path::new(&home)))
 }

@@ -80,6 +80,11 @@ impl FileState {
 }
 
 impl ImportedFiles {
+    /// Returns an empty record that stays empty: the home is on another machine.
+    pub(super) fn none() -> Self {
+        Self { path: PathBuf::new(), entries: HashMap::new() }
+    }
+
     /// Reads the record of a home. Lines that cannot be read are left out.
     pub(super) fn open(home: &Path) -> Self {
         let path = home.join(FILE_NAME);

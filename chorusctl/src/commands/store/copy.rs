@@ -68,6 +68,7 @@ struct CopiedTable {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("store copy")?;
     if args.to == Kind::Sqlite && (args.url_file.is_some() || args.url_env.is_some()) {
         return Err(Error::usage("--to sqlite copies the database of config.toml")
             .with_hint("leave --url-file and --url-env out"));

@@ -2,7 +2,6 @@
 
 mod inventory;
 mod remote;
-mod serve;
 mod transfer;
 
 use std::collections::HashSet;
@@ -14,9 +13,10 @@ use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
 use self::inventory::{Entry, Inventory};
-use self::remote::Remote;
+use self::remote::{GREETING, Remote};
 use self::transfer::copy_session;
 use crate::app::App;
+use crate::commands::daemon::dial_stdio;
 use crate::commands::project;
 use crate::error::Error;
 use crate::ui::progress_bar::ProgressBar;
@@ -36,7 +36,7 @@ use crate::ui::units::pluralize;
     chorusctl sync desk --rsh 'ssh -p 2222'      with options of ssh")]
 pub struct Args {
     /// The other machine, as for ssh: [USER@]HOST
-    #[arg(value_name = "HOST", required_unless_present = "serve")]
+    #[arg(id = "machine", value_name = "HOST", required_unless_present = "serve")]
     host: Option<String>,
     /// Only conversations held in this directory or below it, by its path on either machine (`.` is the current one)
     #[arg(long, value_name = "DIR")]
@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH", default_value = "chorusctl", hide_default_value = true)]
     remote_command: String,
     /// The other end: connects standard input and output to the daemon
-    #[arg(long, hide = true, conflicts_with_all = ["host", "project", "dry_run"])]
+    #[arg(long, hide = true, conflicts_with_all = ["machine", "project", "dry_run"])]
     serve: bool,
 }
 
@@ -73,9 +73,12 @@ struct Direction<'a> {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    let Some(host) = args.host.as_deref().filter(|_| !args.serve) else { return serve::run(app) };
+    app.use_this_machine("sync")?;
+    let Some(host) = args.host.as_deref().filter(|_| !args.serve) else {
+        return dial_stdio::dial(app, format!("{GREETING}\n").as_bytes());
+    };
     app.client()?;
-    let mut remote = Remote::connect(host, &args.rsh, &args.remote_command)?;
+    let mut remote = Remote::connect(app, host, &args.rsh, &args.remote_command)?;
     let project = args.project.as_deref().map(project::absolute);
     let here = Inventory::read(app.client()?, project.as_deref())?;
     let there = Inventory::read(&mut remote.client, project.as_deref()).map_err(|error| remote.explain(error))?;
@@ -90,7 +93,6 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let incoming = there.missing_in(&here, &settled);
     let direction = Direction { from: &mut remote.client, to: app.client()?, label: &["receiving"] };
     let (received, _) = copy_all(direction, &incoming, &here, quiet).map_err(|error| remote.explain(error))?;
-    remote.close();
     print_totals(app, host, sent, received)
 }
 

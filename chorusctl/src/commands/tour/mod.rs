@@ -18,6 +18,7 @@ use temp_home::TempHome;
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.use_this_machine("tour")?;
     if app.stdout.format() != OutputFormat::Text {
         return Err(Error::usage("the tour has no JSON output").with_hint("run it without --json and --format"));
     }

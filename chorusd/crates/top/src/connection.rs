@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_proto::client_async::AsyncClient;
 use chorus_proto::event::Event;
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::conversations::{Attach, AttachParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::methods::send::{Progress, TurnEvent};
-use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, EventType};
+use chorus_remote::DaemonAddress;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::daemon_link::DaemonLink;
 use crate::fleet::Target;
 use crate::requests::{Answer, Failure, Request, carry_out};
 
@@ -47,7 +47,7 @@ pub(crate) enum Incoming {
 /// The connections of a screen.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    places: Arc<InstancePaths>,
+    daemon: Arc<DaemonLink>,
     client: String,
     sender: mpsc::Sender<Incoming>,
     requests: Arc<Semaphore>,
@@ -56,22 +56,22 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Connects, and returns what arrives.
-    pub(crate) fn start(places: InstancePaths, client: String) -> (Self, mpsc::Receiver<Incoming>) {
+    pub(crate) fn start(daemon: DaemonAddress, client: String) -> (Self, mpsc::Receiver<Incoming>) {
         let (sender, receiver) = mpsc::channel(MAX_PENDING);
-        let places = Arc::new(places);
-        chorus_runtime::spawn(follow_events(places.clone(), sender.clone()));
+        let daemon = Arc::new(DaemonLink::new(daemon));
+        chorus_runtime::spawn(follow_events(daemon.clone(), sender.clone()));
         let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
-        (Self { places, client, sender, requests, attached: None }, receiver)
+        (Self { daemon, client, sender, requests, attached: None }, receiver)
     }
 
     /// Sends a request, whose answer arrives later.
     pub(crate) fn request(&self, request: Request) {
-        let (places, sender, permits) = (self.places.clone(), self.sender.clone(), self.requests.clone());
+        let (daemon, sender, permits) = (self.daemon.clone(), self.sender.clone(), self.requests.clone());
         // A turn may take long.
         let is_long = matches!(request, Request::Send(..));
         chorus_runtime::spawn(async move {
             let _permit = if is_long { None } else { permits.acquire().await.ok() };
-            let answer = carry_out(&places, request.clone()).await;
+            let answer = carry_out(&daemon, request.clone()).await;
             // The screen is left.
             let _ = sender.send(Incoming::Answer(request, answer)).await;
         });
@@ -80,11 +80,11 @@ impl Connections {
     /// Follows a conversation instead of the one before.
     pub(crate) fn attach(&mut self, target: Target, number: u64) {
         self.detach();
-        let (places, sender) = (self.places.clone(), self.sender.clone());
+        let (daemon, sender) = (self.daemon.clone(), self.sender.clone());
         let (agent, conversation) = target.params();
         let params = AttachParams { agent, conversation, client: Some(self.client.clone()), after: None };
         self.attached =
-            Some(chorus_runtime::spawn(async move { follow_conversation(&places, &params, number, &sender).await }));
+            Some(chorus_runtime::spawn(async move { follow_conversation(&daemon, &params, number, &sender).await }));
     }
 
     /// Ends what [`Self::attach`] began.
@@ -103,10 +103,10 @@ struct EventKind {
 }
 
 /// Receives events until the screen is left; connects again if the daemon goes away.
-async fn follow_events(places: Arc<InstancePaths>, sender: mpsc::Sender<Incoming>) {
+async fn follow_events(daemon: Arc<DaemonLink>, sender: mpsc::Sender<Incoming>) {
     let mut retry = FIRST_RETRY;
     loop {
-        if let Ok(mut client) = AsyncClient::connect_to(&places).await
+        if let Ok(mut client) = daemon.connect().await
             && client.call::<Subscribe>(&SubscribeParams::default()).await.is_ok()
         {
             retry = FIRST_RETRY;
@@ -145,15 +145,10 @@ fn parse_event(params: &str) -> Option<Incoming> {
 }
 
 /// Follows a conversation until this is aborted; connects again if the connection ends.
-async fn follow_conversation(
-    places: &InstancePaths,
-    params: &AttachParams,
-    number: u64,
-    sender: &mpsc::Sender<Incoming>,
-) {
+async fn follow_conversation(daemon: &DaemonLink, params: &AttachParams, number: u64, sender: &mpsc::Sender<Incoming>) {
     let mut retry = FIRST_RETRY;
     loop {
-        let failure = match attach_once(places, params, number, sender, &mut retry).await {
+        let failure = match attach_once(daemon, params, number, sender, &mut retry).await {
             Err(CallError::Io(_)) => None,
             Err(error) => Some(Failure::from(error)),
             Ok(()) => None,
@@ -167,13 +162,13 @@ async fn follow_conversation(
 }
 
 async fn attach_once(
-    places: &InstancePaths,
+    daemon: &DaemonLink,
     params: &AttachParams,
     number: u64,
     sender: &mpsc::Sender<Incoming>,
     retry: &mut Duration,
 ) -> Result<(), CallError> {
-    let mut client = AsyncClient::connect_to(places).await?;
+    let mut client = daemon.connect().await?;
     client.send_request(Attach::NAME, params).await?;
     while let Some((method, params)) = client.next_notification().await? {
         // Events of newer daemons are ignored.

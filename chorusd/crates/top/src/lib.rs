@@ -11,6 +11,7 @@
 
 mod connection;
 mod conversation;
+mod daemon_link;
 mod entries;
 mod fleet;
 mod line_editor;
@@ -25,12 +26,12 @@ mod tests;
 mod view;
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::paths::InstancePaths;
+use chorus_remote::DaemonAddress;
 
 /// Settings of the screen, from the command line.
 #[derive(Debug)]
 pub struct Options {
-    pub places: InstancePaths,
+    pub daemon: DaemonAddress,
     /// Show colors.
     pub has_color: bool,
     /// The agent that is selected first.

@@ -3,10 +3,11 @@
 use chorus_proto::client_async::AsyncClient;
 use chorus_proto::methods::session_branching as branching;
 use chorus_proto::methods::{Method, approvals, capture, cluster, context, daemon, search, send, session, tasks};
-use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, ErrorKind, Session};
+use chorus_remote::RemoteError;
 use uuid::Uuid;
 
+use crate::daemon_link::DaemonLink;
 use crate::fleet::Target;
 
 /// Messages of a conversation that are shown.
@@ -74,6 +75,13 @@ pub(crate) enum Request {
     },
 }
 
+impl Request {
+    /// Returns true if the daemon is the same afterwards.
+    fn changes_nothing(&self) -> bool {
+        !matches!(self, Self::Send(..) | Self::Cancel(_) | Self::Decide { .. } | Self::Restore { .. })
+    }
+}
+
 /// The answer to a [`Request`].
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -108,6 +116,9 @@ impl From<CallError> for Failure {
                 let kind = Some(error.kind());
                 Self { message: error.message, hint: error.data.and_then(|data| data.hint), kind }
             }
+            CallError::Io(error) if RemoteError::find_in(&error).is_some() => {
+                Self { message: error.to_string(), hint: None, kind: None }
+            }
             CallError::Io(_) => Self { message: "lost the connection to the daemon".into(), hint: None, kind: None },
             CallError::Malformed(error) => Self {
                 message: format!("invalid reply from the daemon: {error}"),
@@ -119,9 +130,44 @@ impl From<CallError> for Failure {
 }
 
 /// Carries out a request over a connection of its own, so that one that takes long does not hold up another.
-pub(crate) async fn carry_out(places: &InstancePaths, request: Request) -> Result<Answer, Failure> {
-    let mut client = AsyncClient::connect_to(places).await.map_err(CallError::from)?;
-    let caller = &mut client;
+pub(crate) async fn carry_out(daemon: &DaemonLink, request: Request) -> Result<Answer, Failure> {
+    if let Request::Send(target, text) = request {
+        return send(daemon, target, text).await;
+    }
+    // What was sent over a line that has died meanwhile may be repeated only if it changes nothing.
+    if request.changes_nothing()
+        && let Some(mut client) = daemon.take_idle()
+        && let Ok(answer) = answer(&mut client, request.clone()).await
+    {
+        daemon.give_back(client);
+        return Ok(answer);
+    }
+    let mut client = daemon.connect().await.map_err(CallError::from)?;
+    let answer = answer(&mut client, request).await?;
+    daemon.give_back(client);
+    Ok(answer)
+}
+
+/// Sends a message. If the line to another machine is lost, sends it again: by its key, the daemon knows it.
+async fn send(daemon: &DaemonLink, target: Target, text: String) -> Result<Answer, Failure> {
+    let (agent, conversation) = target.params();
+    let key = Some(Uuid::new_v4().to_string());
+    let params = send::SendParams { agent, conversation, text, key, ..Default::default() };
+    let mut attempt = 0;
+    loop {
+        let sent = match daemon.connect().await {
+            Ok(mut client) => call::<send::Send>(&mut client, params.clone()).await,
+            Err(error) => Err(error.into()),
+        };
+        match sent {
+            Ok(_) => return Ok(Answer::Sent),
+            Err(CallError::Io(_)) if daemon.wait_to_send_again(attempt).await => attempt += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn answer(caller: &mut AsyncClient, request: Request) -> Result<Answer, Failure> {
     Ok(match request {
         Request::Status => status(caller, daemon::StatusParams::default()).await?,
         Request::Daemon => status(caller, daemon::StatusParams { agent: None, limit: Some(0) }).await?,
@@ -144,11 +190,7 @@ pub(crate) async fn carry_out(places: &InstancePaths, request: Request) -> Resul
             let params = context::ShowParams { agent, conversation, last: Some(MAX_MESSAGES), ..Default::default() };
             Answer::Messages(Box::new(call::<context::Show>(caller, params).await?))
         }
-        Request::Send(target, text) => {
-            let (agent, conversation) = target.params();
-            call::<send::Send>(caller, send::SendParams { agent, conversation, text, ..Default::default() }).await?;
-            Answer::Sent
-        }
+        Request::Send(..) => Answer::Sent,
         Request::Cancel(target) => {
             let (agent, conversation) = target.params();
             let params = send::CancelParams { agent, conversation, turn_id: None };

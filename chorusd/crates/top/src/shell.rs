@@ -45,9 +45,10 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         options.client.clone(),
         options.agent.as_deref(),
     );
+    state.host = options.daemon.host().map(|host| host.name.clone());
     let mut screen = Screen::enter().map_err(failed)?;
     let mut keys = read_keys().map_err(failed)?;
-    let (mut connections, mut incoming) = Connections::start(options.places.clone(), options.client.clone());
+    let (mut connections, mut incoming) = Connections::start(options.daemon.clone(), options.client.clone());
     let mut drawn_at = Instant::now() - FRAME_TIME;
     let mut has_changed = true;
     loop {

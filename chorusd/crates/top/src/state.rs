@@ -74,6 +74,8 @@ pub(crate) struct State {
     /// The name under which others see this screen.
     pub(crate) client: String,
     pub(crate) link: Link,
+    /// The machine of the daemon, if it is another one.
+    pub(crate) host: Option<String>,
     pub(crate) fleet: Fleet,
     /// The daemon, without agents.
     pub(crate) status: Option<Box<StatusResult>>,
@@ -102,6 +104,7 @@ impl State {
             has_color,
             client,
             link: Link::Connecting,
+            host: None,
             fleet: Fleet::default(),
             status: None,
             tasks: Vec::new(),

@@ -116,7 +116,11 @@ impl From<Form> for ExportFormat {
 pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     take_output_file(&mut args)?;
     let named = args.output.as_deref().filter(|path| names_file(path)).and_then(form_of_name);
-    let form = TextForm { form: args.form.map(ExportFormat::from).or(named).unwrap_or_default(), plain: args.plain };
+    let form = TextForm {
+        form: args.form.map(ExportFormat::from).or(named).unwrap_or_default(),
+        plain: args.plain,
+        has_files: !app.is_remote(),
+    };
     if form.plain && form.form != ExportFormat::Md {
         return Err(Error::usage("--plain is for Markdown only").with_hint("add --as md"));
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ExportFormat, ExportTarget, Read, ReadParams};
-use chorus_proto::{CallError, ErrorKind};
 
 use super::selected_session::ExportSession;
 use super::session_file_check;
@@ -16,6 +16,8 @@ pub(super) struct TextForm {
     pub form: ExportFormat,
     /// Leaves out the block of data at the end of Markdown.
     pub plain: bool,
+    /// Session files can be read here: the daemon is that of this machine.
+    pub has_files: bool,
 }
 
 /// How often to start over if the session changes while it is read.
@@ -28,7 +30,7 @@ pub(super) fn read_session(app: &mut App, session: &ExportSession, form: TextFor
 
 /// Fetches the text of a session from the daemon.
 pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
-    let TextForm { form, plain } = form;
+    let TextForm { form, plain, .. } = form;
     let mut all = String::new();
     fetch_with(app, session, ReadParams { form, plain, ..ReadParams::default() }, |piece| {
         match piece {
@@ -69,9 +71,9 @@ fn fetch_with(
     let first = ReadParams { agent, session: id, ..form };
     let (mut params, mut tries) = (first.clone(), MAX_READ_ATTEMPTS);
     loop {
-        let read = match app.client()?.call::<Read>(&params) {
+        let read = match app.call::<Read>(&params) {
             // The session changed between two pieces, for example its summary or tags: start over.
-            Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && tries > 1 => {
+            Err(error) if error.is_kind(ErrorKind::Conflict) && tries > 1 => {
                 tries -= 1;
                 params = first.clone();
                 take(None)?;
@@ -90,7 +92,7 @@ fn fetch_with(
 /// Reads the session file directly, if it is readable here, has the form that Chorus writes and is not damaged. Others, for
 /// example of schema 1, must be converted by the daemon, which also says what is wrong with a damaged one.
 pub(super) fn read_session_file(session: &ExportSession, form: TextForm) -> Option<Vec<u8>> {
-    if form.form != ExportFormat::Json || !session.available {
+    if !form.has_files || form.form != ExportFormat::Json || !session.available {
         return None;
     }
     let bytes = fs::read(&session.file_path).ok()?;

@@ -3,7 +3,7 @@
 use chorus_proto::methods::cluster::NodeState;
 use chorus_proto::methods::daemon::{DiscordInfo, DiscordState};
 use chorus_proto::pluralize::pluralize;
-use chorus_terminal_text::{duration, text, units};
+use chorus_terminal_text::{duration, sanitize, text, units};
 use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -31,7 +31,10 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State) {
     }
     let cost = totals.cost_usd.map(|cost| format!("{}, ", format_cost(cost))).unwrap_or_default();
     facts.push(format!("today {cost}{}", units::format_token_count(totals.tokens)));
-    rows.line(vec![paint.strong(format!("chorusd {version}")), paint.plain(format!(" · {}", facts.join(" · ")))]);
+    rows.line(vec![
+        paint.strong(format!("chorusd {version}{}", on_host(state))),
+        paint.plain(format!(" · {}", facts.join(" · "))),
+    ]);
     rows.line(health_line(paint, state, &status.discord));
 }
 
@@ -100,7 +103,11 @@ fn describe_discord(paint: Paint, info: &DiscordInfo) -> Span<'static> {
 pub(super) fn draw_lost(buffer: &mut Buffer, area: Rect, state: &State, since: Timestamp) {
     let paint = Paint::new(state.has_color);
     let seconds = u64::try_from(state.now.as_second() - since.as_second()).unwrap_or_default();
-    let line = format!("chorusd has stopped; trying again for {}", duration::format_rounded(seconds));
+    let what = match &state.host {
+        Some(host) => format!("lost the connection to {}", sanitize::one_line(host)),
+        None => "chorusd has stopped".to_owned(),
+    };
+    let line = format!("{what}; trying again for {}", duration::format_rounded(seconds));
     // It covers what was there.
     let mut padded = String::new();
     text::pad(&mut padded, &line, usize::from(area.width), false);
@@ -132,4 +139,9 @@ pub(super) fn draw_footer(buffer: &mut Buffer, area: Rect, state: &State, keys: 
             rows.line(spans);
         }
     }
+}
+
+/// Returns where the daemon is, if it is on another machine.
+fn on_host(state: &State) -> String {
+    state.host.as_ref().map(|host| format!(" on {}", sanitize::one_line(host))).unwrap_or_default()
 }
