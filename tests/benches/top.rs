@@ -1,4 +1,4 @@
-//! Bench: `chorusctl top` with 10,000 agents: time of a frame, and processor time while nothing happens and while one agent works.
+//! Bench: `chorusctl top` with 10,000 agents: time of a frame, also of an open conversation, and processor time while nothing happens and while one agent works.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,8 @@ use chorus_tests::{Daemon, InteractiveCommand, home, wait_until};
 const AGENTS: usize = 10_000;
 const LIVE: usize = 100;
 const FRAMES: u32 = 1000;
+/// Messages of the conversation that is open.
+const MESSAGES: usize = 1000;
 const STAND_TIME: Duration = Duration::from_secs(30);
 const TARGET_FRAME: Duration = Duration::from_millis(5);
 /// Of a core.
@@ -54,6 +56,16 @@ fn main() {
             size.0,
             size.1,
             verdict(longest <= TARGET_FRAME && update <= TARGET_FRAME)
+        ));
+    }
+    for size in [(80, 24), (200, 60)] {
+        let [mean, longest] = chorus_top::bench::measure_conversation(MESSAGES, size, FRAMES);
+        print_report(format_args!(
+            "a conversation with {MESSAGES} messages whose reply grows, {}x{}: frame {mean:.2?} (longest {longest:.2?})  \
+             target <= 5 ms  {}",
+            size.0,
+            size.1,
+            verdict(longest <= TARGET_FRAME)
         ));
     }
     wait_for_calm_second(daemon.pid);

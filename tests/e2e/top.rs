@@ -1,5 +1,10 @@
 //! `chorusctl top`, on a terminal.
 
+mod answers;
+mod reading;
+mod sends;
+
+use std::fs::OpenOptions;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
@@ -10,6 +15,7 @@ use chorus_tests::ctl::chorusctl;
 use chorus_tests::screen::rows_of;
 use chorus_tests::{DEADLINE, Fixture, Home, InteractiveCommand, wait_until};
 use rustix::process::Signal;
+use rustix::termios::{Action, tcflow};
 
 use crate::approvals::{decisions, queue_calls, start_fixture};
 use crate::home;
@@ -88,7 +94,7 @@ fn a_message_is_answered_live() {
     let fixture = fixture();
     fixture.reply("The loader skips rows without a country.");
     let mut running = start(&fixture.home, &["--agent", "web"], "web");
-    type_until(&mut running, "\r", "nothing was said yet; write below");
+    type_until(&mut running, "\r", "no messages yet; type below");
     type_until(&mut running, "Why are rows missing?\r", "  The loader skips rows without a country.");
     let rows = wait_for_row(&running, "2 messages");
     assert!(rows[0].starts_with("web · 2 messages") && rows[0].ends_with("anthropic/claude-test"), "{rows:#?}");
@@ -106,7 +112,7 @@ fn a_message_is_answered_live() {
 fn an_approval_is_answered() {
     let fixture = start_fixture();
     queue_calls(&fixture, 1);
-    let mut running = start(&fixture.home, &[], "a ");
+    let mut running = start(&fixture.home, &[], "1 agent, 0 active");
     let turn = fixture.spawn_send("a", "Which are there?");
     wait_for_row(&running, "? a wants to use a tool");
     wait_for_row(&running, "1 approval (a)");
@@ -125,19 +131,24 @@ fn a_daemon_that_goes_away_is_found_again() {
     fixture.client().append("api", "hello");
     let mut running = start(&fixture.home, &[], "2 agents, 1 active");
     fixture.kill();
-    let rows = wait_for_row(&running, "chorusd has stopped; trying again");
+    // It has tried again a few times.
+    let rows = wait_for_row(&running, "no connection to chorusd for 3 s");
     assert!(rows.iter().any(|row| row.starts_with("api ")), "the last picture: {rows:#?}");
     assert!(
         !fixture.home.socket().exists() || Client::connect(&fixture.home.socket()).is_err(),
         "it started no daemon"
     );
     fixture.start();
-    wait_until_no_row(&running, "chorusd has stopped");
+    wait_until_no_row(&running, "no connection to chorusd");
     // Events arrive again, also of a conversation.
     type_until(&mut running, "\r", "  hello");
     fixture.client().append("api", "after the restart");
     wait_for_row(&running, "  after the restart");
     type_until(&mut running, "\u{1b}", "2 agents, 1 active");
+    fixture.create_agent("later", None);
+    wait_for_row(&running, "3 agents, 1 active");
+    fixture.client().append("web", "hello");
+    wait_for_row(&running, "3 agents, 2 active");
     leave(running);
 }
 
@@ -154,7 +165,7 @@ fn a_saved_conversation_is_found_and_restored() {
     type_until(&mut running, "/", "type to search");
     type_until(&mut running, "drop cache", "we drop the cache");
     type_until(&mut running, "\r", "r restore");
-    wait_for_row(&running, "  we drop the cache for sessions");
+    wait_for_row(&running, "▌ we drop the cache for sessions");
     type_until(&mut running, "\u{1b}", "/ drop cache");
     type_until(&mut running, "\u{1b}", "AGENT ");
     type_until(&mut running, "h", "History of api");
@@ -201,6 +212,18 @@ fn a_signal_that_ends_it_leaves_the_screen_first() {
     running.signal(Signal::TERM);
     running.stdout.wait_for("\u{1b}[?1049l");
     wait_until("the modes", DEADLINE, || (running.terminal_modes() == modes).then_some(()));
+    let (status, output, _) = running.wait_for_exit();
+    assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{output:?}");
+}
+
+#[test]
+fn a_signal_ends_it_although_the_terminal_reads_nothing() {
+    let fixture = fixture();
+    let mut running = start(&fixture.home, &[], "web");
+    let terminal = OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/1", running.pid()));
+    tcflow(terminal.expect("the terminal"), Action::OOff).expect("it stops");
+    running.type_text("\u{c}");
+    running.signal(Signal::TERM);
     let (status, output, _) = running.wait_for_exit();
     assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{output:?}");
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Returns the width of `text` in terminal columns.
+/// Returns the width of `text` in terminal columns: the sum of its characters', as terminals and ratatui place them. Some letters are
+/// narrower together, such as lam and alef, but only in a terminal that joins them.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.width() }
+    if text.is_ascii() { text.len() } else { text.graphemes(true).map(|grapheme| grapheme.width()).sum() }
 }
 
 /// Cuts `text` to at most `max` columns, ending in `…` if it was cut.
@@ -170,6 +171,13 @@ mod tests {
     #[test]
     fn wide_characters_count_twice() {
         assert_eq!((width("abc"), width("你好"), width("👩‍👧")), (3, 4, 2));
+    }
+
+    #[test]
+    fn letters_that_may_be_joined_are_counted_one_by_one() {
+        let text = "\u{644}\u{627}".repeat(3);
+        assert_eq!((width(&text), width("\u{644}\u{627}")), (6, 2));
+        assert_eq!((truncate(&text, 6), truncate(&text, 4)), (text.as_str().into(), "\u{644}\u{627}\u{644}…".into()));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The connections to the daemon: one for events, one for the conversation that is open, and one for each request.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_proto::client_async::AsyncClient;
 use chorus_proto::event::Event;
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::conversations::{Attach, AttachParams};
@@ -13,15 +15,17 @@ use chorus_remote::DaemonAddress;
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::daemon_link::DaemonLink;
 use crate::fleet::Target;
-use crate::requests::{Answer, Failure, Request, carry_out};
+use crate::requests::{Answer, Failure, Request, SendStage, carry_out};
 
 /// The waits before the daemon is tried again.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(5);
+/// The time in which the daemon has to accept a connection.
+const MAX_SUBSCRIBE: Duration = Duration::from_secs(10);
 /// The limit on requests at the same time; more of them wait.
 const MAX_REQUESTS: usize = 6;
 /// The limit on messages that are not handled yet; a connection is not read further then.
@@ -32,8 +36,8 @@ const MAX_PENDING: usize = 1024;
 pub(crate) enum Incoming {
     /// Events arrive from now on; what happened before is not known.
     Connected,
-    /// The daemon is gone, and is tried again.
-    Disconnected,
+    /// The daemon cannot be reached, and is tried again. With the reason, if it is another one than that nobody listens there.
+    Disconnected(Option<Failure>),
     Event(Box<Event>),
     /// Events were missed.
     Lagged,
@@ -41,6 +45,8 @@ pub(crate) enum Incoming {
     Turn(u64, Box<TurnEvent>),
     /// The conversation is followed no more, and is tried again.
     Detached(u64, Option<Failure>),
+    /// A message with this key has come further.
+    SendStage(Target, String, SendStage),
     Answer(Request, Result<Answer, Failure>),
 }
 
@@ -67,11 +73,14 @@ impl Connections {
     /// Sends a request, whose answer arrives later.
     pub(crate) fn request(&self, request: Request) {
         let (daemon, sender, permits) = (self.daemon.clone(), self.sender.clone(), self.requests.clone());
-        // A turn may take long.
-        let is_long = matches!(request, Request::Send(..));
         chorus_runtime::spawn(async move {
-            let _permit = if is_long { None } else { permits.acquire().await.ok() };
-            let answer = carry_out(&daemon, request.clone()).await;
+            // What somebody asked for is never held up by what is only refreshed.
+            let _permit = if request.is_action() { None } else { permits.acquire().await.ok() };
+            let carried_out = carry_out(&daemon, request.clone(), &sender);
+            let answer = match request.time_limit() {
+                Some(limit) => timeout(limit, carried_out).await.unwrap_or_else(|_| Err(Failure::no_answer())),
+                None => carried_out.await,
+            };
             // The screen is left.
             let _ = sender.send(Incoming::Answer(request, answer)).await;
         });
@@ -102,31 +111,48 @@ struct EventKind {
     kind: EventType,
 }
 
+/// Connects and asks for events. Fails with the reason, if it is not only that nobody listens.
+async fn subscribe(daemon: &DaemonLink) -> Result<AsyncClient, Option<Failure>> {
+    let mut client = daemon.connect().await.map_err(|error| {
+        let is_absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
+        (!is_absent).then(|| Failure { message: error.to_string(), hint: None, kind: None })
+    })?;
+    match client.call::<Subscribe>(&SubscribeParams::default()).await {
+        Ok(_) => Ok(client),
+        Err(CallError::Io(_)) => Err(None),
+        Err(error) => Err(Some(error.into())),
+    }
+}
+
 /// Receives events until the screen is left; connects again if the daemon goes away.
 async fn follow_events(daemon: Arc<DaemonLink>, sender: mpsc::Sender<Incoming>) {
     let mut retry = FIRST_RETRY;
     loop {
-        if let Ok(mut client) = daemon.connect().await
-            && client.call::<Subscribe>(&SubscribeParams::default()).await.is_ok()
-        {
-            retry = FIRST_RETRY;
-            if sender.send(Incoming::Connected).await.is_err() {
-                return;
-            }
-            while let Ok(Some((method, params))) = client.next_notification().await {
-                let incoming = match &*method {
-                    "lagged" => Some(Incoming::Lagged),
-                    "event" => parse_event(params.get()),
-                    _ => None,
-                };
-                if let Some(incoming) = incoming
-                    && sender.send(incoming).await.is_err()
-                {
+        let subscribed =
+            timeout(MAX_SUBSCRIBE, subscribe(&daemon)).await.unwrap_or_else(|_| Err(Some(Failure::no_answer())));
+        let mut reason = None;
+        match subscribed {
+            Err(failure) => reason = failure,
+            Ok(mut client) => {
+                retry = FIRST_RETRY;
+                if sender.send(Incoming::Connected).await.is_err() {
                     return;
+                }
+                while let Ok(Some((method, params))) = client.next_notification().await {
+                    let incoming = match &*method {
+                        "lagged" => Some(Incoming::Lagged),
+                        "event" => parse_event(params.get()),
+                        _ => None,
+                    };
+                    if let Some(incoming) = incoming
+                        && sender.send(incoming).await.is_err()
+                    {
+                        return;
+                    }
                 }
             }
         }
-        if sender.send(Incoming::Disconnected).await.is_err() {
+        if sender.send(Incoming::Disconnected(reason)).await.is_err() {
             return;
         }
         sleep(retry).await;

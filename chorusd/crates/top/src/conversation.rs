@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use chorus_proto::message::{Message, Role};
 use chorus_proto::methods::conversations::Attached;
 use chorus_proto::methods::send::TurnEvent;
+use crossterm::event::KeyEvent;
 use uuid::Uuid;
 
 use crate::entries::{self, Entry};
 use crate::fleet::Target;
-use crate::line_editor::LineEditor;
-use crate::requests::Failure;
+use crate::line_editor::{LineEditor, TOO_LONG};
+use crate::requests::{MAX_MESSAGES, Reach, Request};
 
 /// The parts of an open conversation that are shown.
 #[derive(Debug)]
@@ -24,10 +25,33 @@ pub(crate) enum Source {
     },
 }
 
+/// The subject of a notice, which says when it is not true any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoticeKind {
+    /// The conversation cannot be followed.
+    Attach,
+    /// Its messages cannot be read.
+    Load,
+    /// A message was not sent.
+    Send,
+    /// A turn ended without a reply.
+    Turn,
+}
+
+/// The last failure, in words.
+#[derive(Debug)]
+pub(crate) struct ConversationNotice {
+    pub(crate) kind: NoticeKind,
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
 /// An open conversation.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) source: Source,
+    /// The id of its agent, which stays when that is renamed.
+    pub(crate) agent_id: Option<Uuid>,
     /// The number of its attachment, which tells late pieces of another one.
     pub(crate) number: u64,
     pub(crate) editor: LineEditor,
@@ -47,20 +71,44 @@ pub(crate) struct Conversation {
     pub(crate) is_attached: bool,
     pub(crate) is_thinking: bool,
     pub(crate) others: Vec<Attached>,
-    /// The text that was sent last, until its turn starts.
-    pub(crate) sent: Option<String>,
-    /// The last failure or event, in words.
-    pub(crate) notice: Option<(String, bool)>,
+    pub(crate) notice: Option<ConversationNotice>,
+    /// The messages that are requested.
+    pub(crate) reach: Reach,
+    /// The number of a message that was found, which is not placed yet.
+    found: Option<u64>,
+    /// The id of that message once it is known, until it is in view.
+    pub(crate) focus: Option<String>,
+    /// The id of the message that is marked.
+    pub(crate) marked: Option<String>,
+    /// Messages further above are requested.
+    pub(crate) is_reaching: bool,
     /// Lines between the end and the last line that is shown; 0 follows what is said.
     pub(crate) scroll: usize,
-    /// Lines in all at the last frame.
+    /// The place of the last line at the last frame.
+    pub(crate) anchor: Anchor,
+    /// Lines in all, and on the screen, at the last frame.
     pub(crate) total_lines: usize,
+    pub(crate) height: usize,
+}
+
+/// A line of a conversation, which stays the same one when others are added above it or lines are wrapped elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Anchor {
+    /// The scroll of the frame in which it was the last line.
+    pub(crate) scroll: usize,
+    /// The id of the message at or before it.
+    pub(crate) message: Option<String>,
+    /// Entries between the first one of that message and the one with the line.
+    pub(crate) entries: usize,
+    /// The line in its entry.
+    pub(crate) line: usize,
 }
 
 impl Conversation {
     pub(crate) fn new(source: Source, number: u64) -> Self {
         Self {
             source,
+            agent_id: None,
             number,
             editor: LineEditor::default(),
             record: Vec::new(),
@@ -74,11 +122,45 @@ impl Conversation {
             is_attached: false,
             is_thinking: false,
             others: Vec::new(),
-            sent: None,
             notice: None,
+            reach: Reach::START,
+            found: None,
+            focus: None,
+            marked: None,
+            is_reaching: false,
             scroll: 0,
+            anchor: Anchor::default(),
             total_lines: 0,
+            height: 0,
         }
+    }
+
+    /// Shows the message with this number first.
+    pub(crate) fn with_message(self, number: Option<u64>) -> Self {
+        Self { reach: number.map_or(Reach::START, Reach::Message), found: number, ..self }
+    }
+
+    /// Returns the request for its messages.
+    pub(crate) fn record_request(&self) -> Request {
+        let reach = self.reach;
+        match &self.source {
+            Source::Live(target) => Request::Messages(target.clone(), reach),
+            Source::Saved { agent, session, .. } => {
+                Request::Session { agent: agent.clone(), session: session.clone(), reach }
+            }
+        }
+    }
+
+    /// Returns the request for messages further above, if the first line is shown and more can be.
+    pub(crate) fn reach_further(&mut self) -> Option<Request> {
+        let is_at_top = self.is_loaded && self.scroll + self.height >= self.total_lines;
+        let shown = self.recorded.len();
+        if !is_at_top || self.earlier == 0 || self.is_reaching || shown as u64 >= MAX_MESSAGES {
+            return None;
+        }
+        self.reach = Reach::further(shown);
+        self.is_reaching = true;
+        Some(self.record_request())
     }
 
     pub(crate) fn target(&self) -> Option<&Target> {
@@ -99,6 +181,11 @@ impl Conversation {
         self.record.iter_mut().chain(&mut self.live)
     }
 
+    /// Returns the number of messages that are shown.
+    pub(crate) fn recorded(&self) -> usize {
+        self.recorded.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.record.is_empty() && self.live.is_empty()
     }
@@ -107,6 +194,17 @@ impl Conversation {
     pub(crate) fn set_record(&mut self, mut messages: Vec<Message>, total: u64) {
         self.earlier = total.saturating_sub(messages.len() as u64);
         self.is_loaded = true;
+        self.is_reaching = false;
+        self.clear_notice(&[NoticeKind::Load]);
+        if let Some(number) = self.found.take() {
+            let at = number.checked_sub(1 + self.earlier).and_then(|at| usize::try_from(at).ok());
+            self.focus = at.and_then(|at| Some(messages.get(at)?.id.clone()));
+            self.marked.clone_from(&self.focus);
+            self.reach = Reach::Last(messages.len() as u64);
+            if self.focus.is_none() {
+                self.notify(NoticeKind::Load, format!("message {number} is not among those that are shown"), true);
+            }
+        }
         let is_asked = |message: &Message| match &self.turn_message {
             Some(id) => message.id == *id,
             None => message.role == Role::User,
@@ -130,6 +228,7 @@ impl Conversation {
         match event {
             TurnEvent::Attached { turn_id, others } => {
                 self.is_attached = true;
+                self.clear_notice(&[NoticeKind::Attach, NoticeKind::Load]);
                 self.others.clone_from(others);
                 self.turn = *turn_id;
                 self.turn_message = None;
@@ -139,7 +238,7 @@ impl Conversation {
             }
             TurnEvent::Started { turn_id } => {
                 self.turn = Some(*turn_id);
-                self.sent = None;
+                self.clear_notice(&[NoticeKind::Send, NoticeKind::Turn]);
                 self.turn_start = self.live.len();
             }
             TurnEvent::Message { id, role, .. } => {
@@ -150,15 +249,11 @@ impl Conversation {
                     self.turn_message = Some(id.clone());
                 }
             }
-            TurnEvent::Queued { before, .. } => {
-                let (many, plural) = (*before, if *before == 1 { "" } else { "s" });
-                self.notice = Some((format!("waiting for {many} earlier message{plural}"), false));
-            }
             TurnEvent::Ended { reason, .. } => {
                 self.turn = None;
                 self.turn_message = None;
                 if let Some(reason) = reason {
-                    self.notice = Some((format!("the turn ended without a reply: {reason}"), true));
+                    self.notify(NoticeKind::Turn, format!("the turn ended without a reply: {reason}"), true);
                 }
                 return true;
             }
@@ -169,27 +264,39 @@ impl Conversation {
         false
     }
 
-    /// Notes that the message could not be sent, or its turn failed.
-    pub(crate) fn on_failure(&mut self, failure: &Failure) {
-        let hint = failure.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        self.notice = Some((format!("{}{hint}", failure.message), true));
-        // Its turn has not started, so it can be sent again.
-        if let Some(text) = self.sent.take()
-            && self.editor.text().is_empty()
-        {
-            self.editor.set(text);
+    /// Shows what happened, until it is not true any more.
+    pub(crate) fn notify(&mut self, kind: NoticeKind, text: impl Into<String>, is_error: bool) {
+        self.notice = Some(ConversationNotice { kind, text: text.into(), is_error });
+    }
+
+    fn clear_notice(&mut self, kinds: &[NoticeKind]) {
+        self.notice.take_if(|notice| kinds.contains(&notice.kind));
+    }
+
+    /// Handles a key of the line to write in.
+    pub(crate) fn on_edit_key(&mut self, key: KeyEvent) {
+        let before = self.editor.text().len();
+        self.editor.on_key(key);
+        if self.editor.text().len() != before {
+            self.clear_notice(&[NoticeKind::Send]);
         }
     }
 
-    /// Takes the text that was typed; `None` if there is none.
+    /// Inserts a pasted text, unless it is too long.
+    pub(crate) fn on_paste(&mut self, text: &str) {
+        self.clear_notice(&[NoticeKind::Send]);
+        if !self.editor.paste(text) {
+            self.notify(NoticeKind::Send, TOO_LONG, true);
+        }
+    }
+
+    /// Takes the text that was typed; `None` if it is empty.
     pub(crate) fn take_message(&mut self) -> Option<String> {
         if self.editor.text().trim().is_empty() {
             return None;
         }
-        let text = self.editor.take();
-        self.sent = Some(text.clone());
         self.notice = None;
         self.scroll = 0;
-        Some(text)
+        Some(self.editor.take())
     }
 }

@@ -1,18 +1,13 @@
 //! How the daemon is reached: at its socket, or over ssh, where connections that are idle are used again.
 
 use std::io;
-use std::time::Duration;
 
 use chorus_base::sync::Mutex;
 use chorus_proto::client_async::AsyncClient;
 use chorus_remote::{DaemonAddress, Prompts};
-use tokio::time::sleep;
 
 /// The limit on idle connections.
 const MAX_IDLE: usize = 4;
-
-/// The waits in seconds before a message is sent again whose answer was lost with the line.
-const SEND_RETRIES: [u64; 6] = [1, 2, 5, 10, 20, 20];
 
 /// The way to the daemon.
 #[derive(Debug)]
@@ -53,17 +48,6 @@ impl DaemonLink {
         let mut idle = self.idle.lock();
         if self.is_remote() && idle.len() < MAX_IDLE {
             idle.push(client);
-        }
-    }
-
-    /// Waits before a message is sent once more. Returns false if it was tried often enough.
-    pub(crate) async fn wait_to_send_again(&self, attempt: usize) -> bool {
-        match SEND_RETRIES.get(attempt).filter(|_| self.is_remote()) {
-            Some(wait) => {
-                sleep(Duration::from_secs(*wait)).await;
-                true
-            }
-            None => false,
         }
     }
 }

@@ -6,8 +6,9 @@ use chorus_proto::tool_gist::{display_name, gist};
 use chorus_terminal_text::{sanitize, text, units};
 use jiff::Timestamp;
 
-/// The limit on characters of a text that are shown; the record has the rest.
-const MAX_CHARS: usize = 32 << 10;
+/// The limit on characters of the start and of the end of a text that are shown; the record has the rest.
+const MAX_START_CHARS: usize = 4 << 10;
+const MAX_END_CHARS: usize = 28 << 10;
 /// The limit on lines of a tool's output that are shown.
 const MAX_OUTPUT_LINES: usize = 6;
 
@@ -68,15 +69,24 @@ impl Entry {
 }
 
 fn wrap(shown: &str, width: usize) -> Vec<String> {
-    let end = shown.char_indices().nth(MAX_CHARS).map(|(at, _)| at);
-    let mut lines: Vec<String> = {
-        let safe = sanitize::multi_line(shown[..end.unwrap_or(shown.len())].trim_end());
+    let lines = |part: &str| -> Vec<String> {
+        let safe = sanitize::multi_line(part);
         text::wrap(&safe, width).into_iter().map(|line| line.into_owned()).collect()
     };
-    if let Some(end) = end {
-        lines.push(format!("… and {} more", units::format_bytes((shown.len() - end) as u64)));
+    let shown = shown.trim_end();
+    // Most texts are short enough in bytes.
+    if shown.len() <= MAX_START_CHARS + MAX_END_CHARS {
+        return lines(shown);
     }
-    lines
+    let start = shown.char_indices().nth(MAX_START_CHARS).map_or(shown.len(), |(at, _)| at);
+    let end = shown.char_indices().nth_back(MAX_END_CHARS - 1).map_or(0, |(at, _)| at);
+    if end <= start {
+        return lines(shown);
+    }
+    let mut wrapped = lines(&shown[..start]);
+    wrapped.push(format!("… {} are not shown here …", units::format_bytes((end - start) as u64)));
+    wrapped.extend(lines(&shown[end..]));
+    wrapped
 }
 
 /// Returns the entries of messages.

@@ -15,6 +15,7 @@ mod daemon_link;
 mod entries;
 mod fleet;
 mod line_editor;
+mod outbox;
 mod panels;
 mod refresh;
 mod requests;
@@ -48,15 +49,15 @@ pub fn run(options: &Options) -> Result<()> {
     terminal::check()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Error::io("cannot start a runtime", &e))?;
-    let left = runtime.block_on(shell::run(options));
+    let result = runtime.block_on(shell::run(options));
     // The thread that reads keys ends with the process.
     runtime.shutdown_background();
-    left
+    result
 }
 
 #[doc(hidden)]
 pub mod bench {
     //! The measurements of the bench `top`: frames of a screen with many agents.
 
-    pub use crate::view::measure_frames;
+    pub use crate::view::{measure_conversation, measure_frames};
 }

@@ -7,6 +7,9 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// The limit on bytes of a text that is typed or pasted.
 const MAX_BYTES: usize = 256 << 10;
 
+/// The message about a text that does not fit.
+pub(crate) const TOO_LONG: &str = "not pasted: the text would be longer than 256 KiB";
+
 /// A line with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LineEditor {
@@ -31,15 +34,15 @@ impl LineEditor {
         self.text = text;
     }
 
-    /// Inserts a pasted text. Line breaks stay.
-    pub(crate) fn paste(&mut self, pasted: &str) {
+    /// Inserts a pasted text. Line breaks stay. Returns false if it is too long: then nothing is inserted.
+    pub(crate) fn paste(&mut self, pasted: &str) -> bool {
         let pasted = pasted.replace("\r\n", "\n").replace('\r', "\n");
-        let mut room = MAX_BYTES.saturating_sub(self.text.len()).min(pasted.len());
-        while !pasted.is_char_boundary(room) {
-            room -= 1;
+        let fits = self.text.len() + pasted.len() <= MAX_BYTES;
+        if fits {
+            self.text.insert_str(self.cursor, &pasted);
+            self.cursor += pasted.len();
         }
-        self.text.insert_str(self.cursor, &pasted[..room]);
-        self.cursor += room;
+        fits
     }
 
     /// Handles a key. Returns false if it has no meaning here.
@@ -50,8 +53,11 @@ impl LineEditor {
             KeyCode::Char('w') if has_control => self.remove(self.word_start()),
             KeyCode::Char('a') if has_control => self.cursor = 0,
             KeyCode::Char('e') if has_control => self.cursor = self.text.len(),
+            // What some terminals send for Backspace.
+            KeyCode::Char('h') if has_control => self.remove(self.before()),
+            KeyCode::Enter if key.modifiers.contains(KeyModifiers::ALT) => _ = self.paste("\n"),
             KeyCode::Char(c) if !has_control && !key.modifiers.contains(KeyModifiers::ALT) => {
-                self.paste(c.encode_utf8(&mut [0; 4]));
+                return self.paste(c.encode_utf8(&mut [0; 4]));
             }
             KeyCode::Backspace => self.remove(self.before()),
             KeyCode::Delete => {
@@ -111,7 +117,7 @@ impl LineEditor {
 mod tests {
     use super::*;
 
-    fn typed(editor: &mut LineEditor, keys: &[(KeyCode, bool)]) {
+    fn press_keys(editor: &mut LineEditor, keys: &[(KeyCode, bool)]) {
         for (code, has_control) in keys {
             let modifiers = if *has_control { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
             editor.on_key(KeyEvent::new(*code, modifiers));
@@ -122,11 +128,11 @@ mod tests {
     fn keys_edit_the_line() {
         let mut editor = LineEditor::default();
         editor.paste("one two\r\nthrée");
-        typed(&mut editor, &[(KeyCode::Backspace, false), (KeyCode::Left, false), (KeyCode::Char('x'), false)]);
+        press_keys(&mut editor, &[(KeyCode::Backspace, false), (KeyCode::Left, false), (KeyCode::Char('x'), false)]);
         assert_eq!((editor.text(), editor.shown(80)), ("one two\nthrxé", ("one two␤thrxé".into(), 12)));
-        typed(&mut editor, &[(KeyCode::Char('w'), true), (KeyCode::Char('w'), true)]);
+        press_keys(&mut editor, &[(KeyCode::Char('w'), true), (KeyCode::Char('w'), true)]);
         assert_eq!(editor.text(), "one é");
-        typed(&mut editor, &[(KeyCode::Char('e'), true), (KeyCode::Char('u'), true)]);
+        press_keys(&mut editor, &[(KeyCode::Char('e'), true), (KeyCode::Char('u'), true)]);
         assert_eq!(editor.text(), "");
     }
 
@@ -136,7 +142,7 @@ mod tests {
         editor.set("你好".repeat(20));
         let (shown, column) = editor.shown(10);
         assert!(shown.starts_with('…') && text::width(&shown) <= 9 && column <= 9, "{shown} {column}");
-        typed(&mut editor, &[(KeyCode::Home, false)]);
+        press_keys(&mut editor, &[(KeyCode::Home, false)]);
         assert_eq!(editor.shown(10), ("你好你好".into(), 0));
     }
 }

@@ -12,6 +12,7 @@ use crate::conversation::Conversation;
 use crate::fleet::Target;
 use crate::line_editor::LineEditor;
 use crate::requests::Request;
+use crate::state::ApprovalsPanel;
 
 /// A panel. Several lie on each other; the last one is shown.
 #[derive(Debug)]
@@ -21,7 +22,8 @@ pub(crate) enum Panel {
     Tree(Tree),
     Search(Search),
     Approvals(ApprovalsPanel),
-    Help,
+    /// The help, with its first visible line.
+    Help(usize),
     Confirm(Confirm),
 }
 
@@ -52,6 +54,8 @@ pub(crate) struct History {
     pub(crate) target: Target,
     /// `None` until they arrive.
     pub(crate) sessions: Option<Vec<Session>>,
+    /// Why they did not arrive.
+    pub(crate) failure: Option<String>,
     pub(crate) total: u64,
     pub(crate) selection: Selection,
 }
@@ -77,6 +81,8 @@ pub(crate) enum TreeLineKind {
 pub(crate) struct Tree {
     pub(crate) target: Target,
     pub(crate) result: Option<TreeResult>,
+    /// Why it did not arrive.
+    pub(crate) failure: Option<String>,
     pub(crate) lines: Vec<TreeLine>,
     pub(crate) selection: Selection,
 }
@@ -118,11 +124,10 @@ pub(crate) struct Search {
     pub(crate) editor: LineEditor,
     /// The query that was requested last.
     pub(crate) query: String,
-    /// Number of changes of the query, and of the one that was requested last.
-    pub(crate) number: u64,
-    pub(crate) requested: u64,
-    /// The number of the query that was answered last.
-    pub(crate) answered: u64,
+    /// The number of the request that is not answered yet.
+    pub(crate) requested: Option<u64>,
+    /// The query that the result belongs to.
+    pub(crate) answered_query: String,
     /// Agents whose names contain the query.
     pub(crate) agents: Vec<String>,
     pub(crate) result: Option<SearchResult>,
@@ -132,35 +137,27 @@ pub(crate) struct Search {
 
 /// The results of a search.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Found<'a> {
+pub(crate) enum SearchRow<'a> {
     Agent(&'a str),
     Message(&'a SearchHit),
 }
 
 impl Search {
-    /// Returns true if `query` was requested last.
-    pub(crate) fn is_current(&self, query: &str) -> bool {
-        self.query == query
+    /// Returns true if the result belongs to what is typed.
+    pub(crate) fn is_current(&self) -> bool {
+        self.answered_query == self.editor.text().trim()
     }
 
     pub(crate) fn len(&self) -> usize {
         self.agents.len() + self.result.as_ref().map_or(0, |result| result.hits.len())
     }
 
-    pub(crate) fn found(&self, at: usize) -> Option<Found<'_>> {
+    pub(crate) fn row(&self, at: usize) -> Option<SearchRow<'_>> {
         match self.agents.get(at) {
-            Some(name) => Some(Found::Agent(name)),
-            None => self.result.as_ref()?.hits.get(at - self.agents.len()).map(Found::Message),
+            Some(name) => Some(SearchRow::Agent(name)),
+            None => self.result.as_ref()?.hits.get(at - self.agents.len()).map(SearchRow::Message),
         }
     }
-}
-
-/// The pending approvals. The selected one is remembered by its id, so that a new one is never answered by mistake.
-#[derive(Debug, Default)]
-pub(crate) struct ApprovalsPanel {
-    pub(crate) selected: Option<String>,
-    /// Lines of the selected action that are above what is shown.
-    pub(crate) scroll: usize,
 }
 
 /// A question before something is done.

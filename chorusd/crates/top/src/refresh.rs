@@ -1,6 +1,7 @@
 //! Decides what is requested again, and when: what events concern soon, everything else rarely.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use chorus_proto::EventType;
 use chorus_proto::event::Event;
@@ -34,8 +35,10 @@ pub(crate) struct Refresh {
     round_at: Option<Timestamp>,
     /// The daemon has no cluster.
     has_no_cluster: bool,
-    /// Requests that are not answered.
-    pending: HashSet<Kind>,
+    /// Requests that are not answered, and when they were sent.
+    pending: HashMap<Kind, Timestamp>,
+    /// When the first request was sent that the daemon did not answer in time, and no later one either.
+    silent_since: Option<Timestamp>,
 }
 
 /// Requests of which one at a time is sent.
@@ -100,10 +103,20 @@ impl Refresh {
         self.has_no_cluster = true;
     }
 
-    pub(crate) fn answered(&mut self, request: &Request) {
-        if let Some(kind) = Kind::of(request) {
-            self.pending.remove(&kind);
-        }
+    /// All agents are to be requested.
+    pub(crate) fn everything_of_agents(&mut self) {
+        self.status_at = None;
+    }
+
+    /// Notes that a request has ended. `is_answer` unless the daemon did not answer it.
+    pub(crate) fn answered(&mut self, request: &Request, is_answer: bool) {
+        let sent_at = Kind::of(request).and_then(|kind| self.pending.remove(&kind));
+        self.silent_since = if is_answer { None } else { self.silent_since.or(sent_at) };
+    }
+
+    /// Returns when the oldest request was sent that is not answered.
+    pub(crate) fn unanswered_since(&self) -> Option<Timestamp> {
+        self.pending.values().copied().chain(self.silent_since).min()
     }
 
     /// Tries again soon after a request that failed, without which nothing is known.
@@ -143,7 +156,14 @@ impl Refresh {
         if std::mem::take(&mut self.tasks) {
             requests.push(Request::Tasks);
         }
-        requests.retain(|request| Kind::of(request).is_none_or(|kind| self.pending.insert(kind)));
+        requests.retain(|request| match Kind::of(request).map(|kind| self.pending.entry(kind)) {
+            Some(Entry::Vacant(entry)) => {
+                entry.insert(now);
+                true
+            }
+            Some(Entry::Occupied(_)) => false,
+            None => true,
+        });
         for _ in 0..MAX_AGENTS {
             requests.extend(self.agents.pop_first().map(Request::Agent));
             requests.extend(self.captured.pop_first().map(Request::Captured));

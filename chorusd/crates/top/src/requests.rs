@@ -1,17 +1,25 @@
 //! Requests to the daemon and their answers.
 
+use std::time::Duration;
+
 use chorus_proto::client_async::AsyncClient;
 use chorus_proto::methods::session_branching as branching;
 use chorus_proto::methods::{Method, approvals, capture, cluster, context, daemon, search, send, session, tasks};
 use chorus_proto::{CallError, ErrorKind, Session};
 use chorus_remote::RemoteError;
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::connection::Incoming;
 use crate::daemon_link::DaemonLink;
 use crate::fleet::Target;
 
-/// Messages of a conversation that are shown.
-pub(crate) const MAX_MESSAGES: u64 = 200;
+/// Messages of a conversation that are shown at first, and that are added above them.
+const PAGE_MESSAGES: u64 = 200;
+/// The limit on messages of a conversation that are shown.
+pub(crate) const MAX_MESSAGES: u64 = 5000;
+/// Messages before one that was found.
+const MESSAGES_BEFORE: u64 = 20;
 /// Sessions in a history.
 const MAX_HISTORY: u64 = 200;
 /// Sessions in a tree.
@@ -21,7 +29,11 @@ const MAX_HITS: u64 = 50;
 /// Captured conversations that are listed below their program.
 const MAX_CAPTURED: u64 = 5;
 /// Tasks that are requested, running ones first.
-const MAX_TASKS: u64 = 50;
+pub(crate) const MAX_TASKS: u64 = 50;
+
+/// The time after which a request is given up, and an action of which the daemon may do more.
+const SHORT_LIMIT: Duration = Duration::from_secs(20);
+const LONG_LIMIT: Duration = Duration::from_secs(120);
 
 /// The answer to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +46,33 @@ pub(crate) enum Decision {
     /// Also allow what else the turn asks about.
     Turn,
     Deny,
+}
+
+/// The messages of a conversation that are read: up to the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Last(u64),
+    /// As far as the message with this number, from 1.
+    Message(u64),
+}
+
+impl Reach {
+    /// The messages that are shown at first.
+    pub(crate) const START: Self = Self::Last(PAGE_MESSAGES);
+
+    /// Returns one that has a page more than `shown` messages.
+    pub(crate) fn further(shown: usize) -> Self {
+        Self::Last((shown as u64 + PAGE_MESSAGES).min(MAX_MESSAGES))
+    }
+
+    /// Returns the number of messages to read of `total`.
+    fn count(self, total: u64) -> u64 {
+        let count = match self {
+            Self::Last(count) => count,
+            Self::Message(number) => (total + MESSAGES_BEFORE).saturating_sub(number).max(PAGE_MESSAGES),
+        };
+        count.min(MAX_MESSAGES).min(total)
+    }
 }
 
 /// A request to the daemon.
@@ -50,13 +89,20 @@ pub(crate) enum Request {
     Cluster,
     /// The newest conversations of an agent with imported ones.
     Captured(String),
-    Messages(Target),
-    Send(Target, String),
-    Cancel(Target),
+    Messages(Target, Reach),
+    /// A message. Sent again with the same key, it is recorded once.
+    Send {
+        target: Target,
+        text: String,
+        key: String,
+    },
+    Cancel(Target, Option<Uuid>),
     Decide {
         id: String,
         hash: String,
         decision: Decision,
+        /// Why it is denied, for the model.
+        reason: Option<String>,
     },
     History(String),
     Restore {
@@ -72,13 +118,26 @@ pub(crate) enum Request {
     Session {
         agent: String,
         session: String,
+        reach: Reach,
     },
 }
 
-impl Request {
-    /// Returns true if the daemon is the same afterwards.
-    fn changes_nothing(&self) -> bool {
-        !matches!(self, Self::Send(..) | Self::Cancel(_) | Self::Decide { .. } | Self::Restore { .. })
+/// A stage of a message on its way into a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SendStage {
+    /// The daemon has it in memory. Its turn comes after so many others.
+    Queued(u64),
+    /// It is recorded, and its turn runs.
+    Started,
+}
+
+impl SendStage {
+    fn of(event: &send::TurnEvent) -> Option<Self> {
+        match event {
+            send::TurnEvent::Started { .. } => Some(Self::Started),
+            send::TurnEvent::Queued { before, .. } => Some(Self::Queued(*before)),
+            _ => None,
+        }
     }
 }
 
@@ -101,12 +160,42 @@ pub(crate) enum Answer {
     Sent,
 }
 
+impl Request {
+    /// Returns how long its answer may take; `None` for one that takes as long as a turn.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        match self {
+            Self::Send { .. } => None,
+            Self::Decide { .. } | Self::Restore { .. } => Some(LONG_LIMIT),
+            _ => Some(SHORT_LIMIT),
+        }
+    }
+
+    /// Returns true if somebody asked for it, and it changes something.
+    pub(crate) fn is_action(&self) -> bool {
+        matches!(self, Self::Send { .. } | Self::Cancel(..) | Self::Decide { .. } | Self::Restore { .. })
+    }
+}
+
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// `None` if the daemon did not answer: it may have carried the request out.
     pub(crate) kind: Option<ErrorKind>,
+}
+
+impl Failure {
+    /// The failure of a request that was not answered in time.
+    pub(crate) fn no_answer() -> Self {
+        Self { message: "chorusd does not answer".into(), hint: None, kind: None }
+    }
+
+    /// Returns the message with its hint.
+    pub(crate) fn text(&self) -> String {
+        let hint = self.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{}{hint}", self.message)
+    }
 }
 
 impl From<CallError> for Failure {
@@ -123,51 +212,38 @@ impl From<CallError> for Failure {
             CallError::Malformed(error) => Self {
                 message: format!("invalid reply from the daemon: {error}"),
                 hint: Some("chorusd may be of another release: chorusctl daemon restart".into()),
-                kind: None,
+                kind: Some(ErrorKind::Unknown),
             },
         }
     }
 }
 
-/// Carries out a request over a connection of its own, so that one that takes long does not hold up another.
-pub(crate) async fn carry_out(daemon: &DaemonLink, request: Request) -> Result<Answer, Failure> {
-    if let Request::Send(target, text) = request {
-        return send(daemon, target, text).await;
-    }
-    // What was sent over a line that has died meanwhile may be repeated only if it changes nothing.
-    if request.changes_nothing()
+/// Carries out a request over a connection of its own, so that one that takes long does not hold up another. `progress` gets the first
+/// stages of a message that is sent.
+pub(crate) async fn carry_out(
+    daemon: &DaemonLink,
+    request: Request,
+    progress: &mpsc::Sender<Incoming>,
+) -> Result<Answer, Failure> {
+    // What was sent over a line that has died since then may be repeated only if it changes nothing.
+    if !request.is_action()
         && let Some(mut client) = daemon.take_idle()
-        && let Ok(answer) = answer(&mut client, request.clone()).await
+        && let Ok(answer) = answer(&mut client, request.clone(), progress).await
     {
         daemon.give_back(client);
         return Ok(answer);
     }
     let mut client = daemon.connect().await.map_err(CallError::from)?;
-    let answer = answer(&mut client, request).await?;
+    let answer = answer(&mut client, request, progress).await?;
     daemon.give_back(client);
     Ok(answer)
 }
 
-/// Sends a message. If the line to another machine is lost, sends it again: by its key, the daemon knows it.
-async fn send(daemon: &DaemonLink, target: Target, text: String) -> Result<Answer, Failure> {
-    let (agent, conversation) = target.params();
-    let key = Some(Uuid::new_v4().to_string());
-    let params = send::SendParams { agent, conversation, text, key, ..Default::default() };
-    let mut attempt = 0;
-    loop {
-        let sent = match daemon.connect().await {
-            Ok(mut client) => call::<send::Send>(&mut client, params.clone()).await,
-            Err(error) => Err(error.into()),
-        };
-        match sent {
-            Ok(_) => return Ok(Answer::Sent),
-            Err(CallError::Io(_)) if daemon.wait_to_send_again(attempt).await => attempt += 1,
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-async fn answer(caller: &mut AsyncClient, request: Request) -> Result<Answer, Failure> {
+async fn answer(
+    caller: &mut AsyncClient,
+    request: Request,
+    progress: &mpsc::Sender<Incoming>,
+) -> Result<Answer, CallError> {
     Ok(match request {
         Request::Status => status(caller, daemon::StatusParams::default()).await?,
         Request::Daemon => status(caller, daemon::StatusParams { agent: None, limit: Some(0) }).await?,
@@ -185,19 +261,16 @@ async fn answer(caller: &mut AsyncClient, request: Request) -> Result<Answer, Fa
         Request::Cluster => Answer::Cluster(call::<cluster::Status>(caller, cluster::StatusParams::default()).await?),
         Request::Captured(agent) => history(caller, agent, MAX_CAPTURED).await?,
         Request::History(agent) => history(caller, agent, MAX_HISTORY).await?,
-        Request::Messages(target) => {
+        Request::Messages(target, reach) => read_messages(caller, target, reach).await?,
+        Request::Send { target, text, key } => send_message(caller, target, text, key, progress).await?,
+        Request::Cancel(target, turn_id) => {
             let (agent, conversation) = target.params();
-            let params = context::ShowParams { agent, conversation, last: Some(MAX_MESSAGES), ..Default::default() };
-            Answer::Messages(Box::new(call::<context::Show>(caller, params).await?))
-        }
-        Request::Send(..) => Answer::Sent,
-        Request::Cancel(target) => {
-            let (agent, conversation) = target.params();
-            let params = send::CancelParams { agent, conversation, turn_id: None };
-            let turn = call::<send::Cancel>(caller, params).await?.turn_id;
+            let turn = call::<send::Cancel>(caller, send::CancelParams { agent, conversation, turn_id }).await?.turn_id;
             Answer::Done(if turn.is_some() { "cancelled the turn" } else { "no turn is running" }.into())
         }
-        Request::Decide { id, hash, decision } => Answer::Done(decide(caller, id, hash, decision).await?),
+        Request::Decide { id, hash, decision, reason } => {
+            Answer::Done(decide(caller, id, hash, decision, reason).await?)
+        }
         Request::Restore { target, session } => {
             let (agent, conversation) = target.params();
             let params =
@@ -213,7 +286,7 @@ async fn answer(caller: &mut AsyncClient, request: Request) -> Result<Answer, Fa
             let params = search::SearchParams { query, all_agents: true, limit: Some(MAX_HITS), ..Default::default() };
             Answer::Hits(Box::new(call::<search::Search>(caller, params).await?))
         }
-        Request::Session { agent, session } => read_session(caller, agent, session).await?,
+        Request::Session { agent, session, reach } => read_session(caller, agent, session, reach).await?,
     })
 }
 
@@ -232,8 +305,62 @@ async fn history(client: &mut AsyncClient, agent: String, limit: u64) -> Result<
     Ok(Answer::Sessions(page.sessions, page.total))
 }
 
+/// Sends a message, and reports when it is recorded or queued. The pieces of its turn arrive with those of the conversation.
+async fn send_message(
+    client: &mut AsyncClient,
+    target: Target,
+    text: String,
+    key: String,
+    progress: &mpsc::Sender<Incoming>,
+) -> Result<Answer, CallError> {
+    let (agent, conversation) = target.params();
+    let params =
+        send::SendParams { agent, conversation, text, key: Some(key.clone()), stream: true, ..Default::default() };
+    client.send_request(send::Send::NAME, &params).await?;
+    while let Some((method, params)) = client.next_notification().await? {
+        if method == "progress"
+            && let Ok(send::Progress { said, .. }) = serde_json::from_str(params.get())
+            && let Some(stage) = SendStage::of(&said)
+            && progress.send(Incoming::SendStage(target.clone(), key.clone(), stage)).await.is_err()
+        {
+            break;
+        }
+    }
+    Ok(Answer::Sent)
+}
+
+/// Reads the last messages of a live conversation.
+async fn read_messages(client: &mut AsyncClient, target: Target, reach: Reach) -> Result<Answer, CallError> {
+    let (agent, conversation) = target.params();
+    let params = |last, offset| context::ShowParams {
+        agent: agent.clone(),
+        conversation: conversation.clone(),
+        last,
+        offset,
+        ..Default::default()
+    };
+    let last = if let Reach::Last(count) = reach { count } else { 1 };
+    let mut shown = call::<context::Show>(client, params(Some(last), None)).await?;
+    let total = shown.context.as_ref().map_or(0, |context| context.messages);
+    if matches!(reach, Reach::Message(_)) && total > 0 {
+        shown = call::<context::Show>(client, params(None, Some(total - reach.count(total)))).await?;
+    }
+    // Fewer messages are returned if they are long.
+    while let Some(next) = shown.next {
+        let page = call::<context::Show>(client, params(None, Some(next))).await?;
+        shown.messages.extend(page.messages);
+        shown.next = page.next.filter(|after| *after > next);
+    }
+    Ok(Answer::Messages(Box::new(shown)))
+}
+
 /// Reads the last messages of a session.
-async fn read_session(client: &mut AsyncClient, agent: String, session: String) -> Result<Answer, CallError> {
+async fn read_session(
+    client: &mut AsyncClient,
+    agent: String,
+    session: String,
+    reach: Reach,
+) -> Result<Answer, CallError> {
     let params = |offset, limit| session::GetParams {
         agent: Some(agent.clone()),
         session: session.clone(),
@@ -242,7 +369,8 @@ async fn read_session(client: &mut AsyncClient, agent: String, session: String) 
         ..Default::default()
     };
     let first = call::<session::Get>(client, params(None, 1)).await?;
-    let offset = first.session.header.message_count.saturating_sub(MAX_MESSAGES);
+    let total = first.session.header.message_count;
+    let offset = total - reach.count(total);
     let mut shown = call::<session::Get>(client, params(Some(offset), MAX_MESSAGES)).await?;
     // Fewer messages are returned if they are long.
     while let Some(next) = shown.next {
@@ -253,9 +381,15 @@ async fn read_session(client: &mut AsyncClient, agent: String, session: String) 
     Ok(Answer::Session(Box::new(shown)))
 }
 
-async fn decide(client: &mut AsyncClient, id: String, hash: String, decision: Decision) -> Result<String, CallError> {
+async fn decide(
+    client: &mut AsyncClient,
+    id: String,
+    hash: String,
+    decision: Decision,
+    reason: Option<String>,
+) -> Result<String, CallError> {
     if decision == Decision::Deny {
-        let denied = call::<approvals::Deny>(client, approvals::DenyParams { id, reason: None }).await?;
+        let denied = call::<approvals::Deny>(client, approvals::DenyParams { id, reason }).await?;
         return Ok(format!("denied {}", denied.approval.id));
     }
     let params = approvals::ApproveParams {
@@ -270,7 +404,7 @@ async fn decide(client: &mut AsyncClient, id: String, hash: String, decision: De
     Ok(match (approved.warnings.first(), approved.always, approved.turn) {
         (Some(warning), ..) => format!("approved {id}; {warning}"),
         (None, true, _) => format!("approved {id}, and always from now on"),
-        (None, _, true) => format!("approved {id}, and what else this turn asks about"),
+        (None, _, true) => format!("approved {id} and everything else in this turn"),
         _ => format!("approved {id}"),
     })
 }

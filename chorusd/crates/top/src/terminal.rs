@@ -30,6 +30,14 @@ pub(crate) fn check() -> Result<()> {
         .hint("show the same as text: chorusctl status"))
 }
 
+/// Returns true if the locale is UTF-8.
+pub(crate) fn is_utf8() -> bool {
+    let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
+    let locale = variables.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_string_lossy().to_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 /// A screen of its own on the terminal. Dropping it gives the terminal back.
 #[derive(Debug)]
 pub(crate) struct Screen {
@@ -88,6 +96,11 @@ fn restore() {
     let mut out = io::stdout();
     let _ = queue!(out, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = out.flush();
+    restore_modes();
+}
+
+/// Restores the modes of the terminal, without a byte that it would have to read.
+pub(crate) fn restore_modes() {
     let _ = disable_raw_mode();
 }
 

@@ -1,14 +1,18 @@
 //! Draws the state.
 
+mod ascii;
 mod conversation;
 mod header;
 mod help;
 mod list;
+mod outbox;
 mod paint;
 mod panels;
 
 use std::time::{Duration, Instant};
 
+use chorus_proto::AgentState;
+use chorus_proto::methods::send::TurnEvent;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui_core::backend::TestBackend;
@@ -18,14 +22,21 @@ use ratatui_core::style::Modifier;
 use ratatui_core::terminal::{Frame, Terminal};
 
 use crate::connection::Incoming;
+use crate::conversation::{Conversation, Source};
+use crate::fleet::Target;
 use crate::panels::Panel;
 use crate::requests::{Answer, Request};
 use crate::state::{Input, Link, State};
 use paint::{Paint, Rows};
+use serde_json::json;
+use uuid::Uuid;
 
 /// The least size at which something can be shown.
 const MIN_COLUMNS: u16 = 40;
 const MIN_ROWS: u16 = 10;
+
+/// New states of an agent that are measured.
+const UPDATES: u32 = 100;
 
 /// Draws a frame.
 pub(crate) fn draw(frame: &mut Frame<'_>, state: &mut State) {
@@ -50,7 +61,11 @@ fn draw_into(buffer: &mut Buffer, area: Rect, state: &mut State) -> Option<Posit
     let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
     let footer = Rect { y: area.bottom() - 1, height: 1, ..area };
     state.page = usize::from(body.height.saturating_sub(2)).max(1);
-    state.remember_shown_approval();
+    // Times of a picture that is not current stop with it.
+    let now = state.now;
+    if let Link::Lost(since) = state.link {
+        state.now = since;
+    }
     let mut panels = std::mem::take(&mut state.panels);
     // A question is shown below the list that it is about.
     let (question, shown) = match panels.split_last_mut() {
@@ -81,12 +96,20 @@ fn draw_into(buffer: &mut Buffer, area: Rect, state: &mut State) -> Option<Posit
         panels::draw_question(buffer, body, state, confirm);
     }
     state.panels = panels;
+    state.now = now;
+    let below_title = Rect { y: area.y + 1, height: 1, ..area };
+    if let Some(since) = state.silent_since() {
+        header::draw_silent(buffer, below_title, state, since);
+    }
     if let Link::Lost(since) = state.link {
         // What is shown was true then.
         buffer.set_style(Rect { height: area.height - 1, ..area }, Modifier::DIM);
-        header::draw_lost(buffer, Rect { y: area.y + 1, height: 1, ..area }, state, since);
+        header::draw_lost(buffer, below_title, state, since);
     }
     header::draw_footer(buffer, footer, state, keys);
+    if !state.is_utf8 {
+        ascii::replace(buffer);
+    }
     cursor
 }
 
@@ -114,7 +137,52 @@ pub fn measure_frames(status: &str, (columns, rows): (u16, u16), frames: u32) ->
         let took = start.elapsed();
         (total, longest) = (total + took, longest.max(took));
     }
-    let start = Instant::now();
-    state.handle(answer(Request::Agent(String::new()), one), now);
-    [total / frames.max(1), longest, start.elapsed()]
+    // The longest of several, each of which gives an agent another state.
+    let mut update = Duration::ZERO;
+    for round in 0..UPDATES {
+        let mut one = one.clone();
+        if let Some(agent) = one.agents.first_mut() {
+            agent.state = if round % 2 == 0 { AgentState::Idle } else { AgentState::Active };
+        }
+        let start = Instant::now();
+        state.handle(answer(Request::Agent(String::new()), one), now);
+        update = update.max(start.elapsed());
+    }
+    [total / frames.max(1), longest, update]
+}
+
+/// Draws `frames` frames of an open conversation with `messages` messages, in each of which its reply grows; returns the mean and the
+/// longest time, with that of taking the piece.
+///
+/// # Panics
+/// A message of this function is not one.
+#[doc(hidden)]
+#[must_use]
+pub fn measure_conversation(messages: usize, (columns, rows): (u16, u16), frames: u32) -> [Duration; 2] {
+    let now = Timestamp::now();
+    let mut state = State::new(now, TimeZone::UTC, true, String::new(), None);
+    let target = Target::main("agent");
+    let mut open = Conversation::new(Source::Live(target), 1);
+    let text = "A line of a message that is long enough to be wrapped on any terminal. ".repeat(8);
+    let message = |number: usize| {
+        let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
+        let message = json!({"id": number.to_string(), "role": role, "content": text, "timestamp": now});
+        serde_json::from_value(message).expect("a message")
+    };
+    open.set_record((0..messages).map(message).collect(), messages as u64);
+    open.on_piece(&TurnEvent::Started { turn_id: Uuid::nil() });
+    state.panels.push(Panel::Conversation(Box::new(open)));
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
+    let (mut total, mut longest) = (Duration::ZERO, Duration::ZERO);
+    // The first frame wraps everything.
+    let Ok(_) = terminal.draw(|frame| draw(frame, &mut state));
+    for _ in 0..frames {
+        let piece = Box::new(TurnEvent::Text("and some more words. ".into()));
+        let start = Instant::now();
+        state.handle(Input::Incoming(Incoming::Turn(1, piece)), now);
+        let Ok(_) = terminal.draw(|frame| draw(frame, &mut state));
+        let took = start.elapsed();
+        (total, longest) = (total + took, longest.max(took));
+    }
+    [total / frames.max(1), longest]
 }

@@ -1,20 +1,19 @@
-//! The history, the tree, the search, the approvals, and questions.
+//! The history, the tree, the search, and questions.
 
-use chorus_proto::methods::approvals::Approval;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent};
 use uuid::Uuid;
 
 use super::State;
 use super::keys::step_of;
 use crate::fleet::Target;
-use crate::panels::{Confirm, Found, History, Panel, Selection, Tree, TreeLineKind};
-use crate::requests::{Answer, Decision, Failure, Request};
+use crate::panels::{Confirm, History, Panel, Search, SearchRow, Selection, Tree, TreeLineKind};
+use crate::requests::{Answer, Failure, Request};
 
 /// Agents that a search lists by their names.
 const MAX_NAMED: usize = 5;
 
 /// A saved conversation in a list.
-struct Chosen {
+struct SelectedSession {
     id: Uuid,
     title: String,
 }
@@ -23,15 +22,22 @@ impl State {
     pub(super) fn open_history(&mut self) {
         let Some(target) = self.selected_target() else { return };
         self.request(Request::History(target.agent.clone()));
-        self.panels.push(Panel::History(History { target, sessions: None, total: 0, selection: Selection::default() }));
+        self.push_panel(Panel::History(History {
+            target,
+            sessions: None,
+            failure: None,
+            total: 0,
+            selection: Selection::default(),
+        }));
     }
 
     pub(super) fn open_tree(&mut self) {
         let Some(target) = self.selected_target() else { return };
         self.request(Request::Tree(target.clone()));
-        self.panels.push(Panel::Tree(Tree {
+        self.push_panel(Panel::Tree(Tree {
             target,
             result: None,
+            failure: None,
             lines: Vec::new(),
             selection: Selection::default(),
         }));
@@ -53,12 +59,11 @@ impl State {
                         return;
                     }
                 }
-                (Panel::Search(search), Request::Search { number, .. }) => {
-                    search.answered = *number;
-                    if let Answer::Hits(result) = answer
-                        && search.requested == *number
-                    {
+                (Panel::Search(search), Request::Search { number, query }) if search.requested == Some(*number) => {
+                    search.requested = None;
+                    if let Answer::Hits(result) = answer {
                         search.result = Some(*result);
+                        search.answered_query.clone_from(query);
                         search.error = None;
                     }
                     return self.search_changed();
@@ -68,12 +73,67 @@ impl State {
         }
     }
 
-    pub(super) fn search_failed(&mut self, number: u64, failure: &Failure) {
-        let Some(Panel::Search(search)) = self.panels.last_mut() else { return };
-        search.answered = number;
+    /// Shows why a list did not arrive.
+    pub(super) fn list_failed(&mut self, request: &Request, failure: &Failure) {
+        for panel in &mut self.panels {
+            match (panel, request) {
+                (Panel::History(history), Request::History(agent)) if history.target.agent == *agent => {
+                    history.failure = Some(failure.text());
+                }
+                (Panel::Tree(tree), Request::Tree(target)) if tree.target == *target => {
+                    tree.failure = Some(failure.text());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Handles the failure of a search. One that only failed because the daemon is away is requested again when it is back.
+    pub(super) fn search_failed(&mut self, number: u64, failure: &Failure, is_unreachable: bool) {
+        let Some(search) = self.search().filter(|search| search.requested == Some(number)) else { return };
+        search.requested = None;
         search.result = None;
-        search.error = Some(failure.message.clone());
-        self.search_changed();
+        if is_unreachable {
+            search.query.clear();
+            search.error = Some("no connection to chorusd".into());
+        } else {
+            search.error = Some(failure.text());
+            self.search_changed();
+        }
+    }
+
+    fn search(&mut self) -> Option<&mut Search> {
+        self.panels.iter_mut().rev().find_map(|panel| match panel {
+            Panel::Search(search) => Some(search),
+            _ => None,
+        })
+    }
+
+    /// Requests what open panels lack, after the daemon was away.
+    pub(super) fn request_panels_again(&mut self) {
+        let mut requests = Vec::new();
+        for panel in &mut self.panels {
+            match panel {
+                Panel::History(history) if history.sessions.is_none() => {
+                    history.failure = None;
+                    requests.push(Request::History(history.target.agent.clone()));
+                }
+                Panel::Tree(tree) if tree.result.is_none() => {
+                    tree.failure = None;
+                    requests.push(Request::Tree(tree.target.clone()));
+                }
+                Panel::Conversation(open) if !open.is_loaded && open.target().is_none() => {
+                    requests.push(open.record_request());
+                }
+                _ => {}
+            }
+        }
+        requests.into_iter().for_each(|request| self.request(request));
+        if let Some(search) = self.search() {
+            search.query.clear();
+            search.requested = None;
+            self.search_changed();
+        }
     }
 
     pub(super) fn on_sessions_key(&mut self, key: KeyEvent) {
@@ -91,20 +151,22 @@ impl State {
             KeyCode::Esc | KeyCode::Char('q') => self.close_panel(),
             // The other list of the same agent.
             KeyCode::Char('t') if is_history => {
-                self.panels.pop();
+                self.pop_panel();
                 self.open_tree();
             }
             KeyCode::Char('h') if !is_history => {
-                self.panels.pop();
+                self.pop_panel();
                 self.open_history();
             }
-            KeyCode::Enter => match self.chosen() {
-                Some((target, Some(Chosen { id, title }))) => self.open_saved(target.agent, id.to_string(), title),
+            KeyCode::Enter => match self.selected_session() {
+                Some((target, Some(SelectedSession { id, title }))) => {
+                    self.open_saved(target.agent, id.to_string(), title, None)
+                }
                 Some((target, None)) => self.open_live(target),
                 None => {}
             },
             KeyCode::Char('r') => {
-                if let Some((target, Some(Chosen { id, title }))) = self.chosen() {
+                if let Some((target, Some(SelectedSession { id, title }))) = self.selected_session() {
                     self.ask_to_restore(target, id, &title);
                 }
             }
@@ -113,19 +175,19 @@ impl State {
     }
 
     /// Returns the selected session; no session for the live conversation.
-    fn chosen(&self) -> Option<(Target, Option<Chosen>)> {
+    fn selected_session(&self) -> Option<(Target, Option<SelectedSession>)> {
         let title = |description: Option<&String>, name: &str| description.cloned().unwrap_or_else(|| name.to_owned());
         match self.panels.last()? {
             Panel::History(history) => {
                 let header = &history.sessions.as_ref()?.get(history.selection.at)?.header;
                 let title = title(header.description.as_ref(), &header.session_id);
-                Some((history.target.clone(), Some(Chosen { id: header.id, title })))
+                Some((history.target.clone(), Some(SelectedSession { id: header.id, title })))
             }
             Panel::Tree(tree) => match tree.lines.get(tree.selection.at)?.kind {
                 TreeLineKind::Session(at) => {
                     let session = tree.result.as_ref()?.sessions.get(at)?;
                     let title = title(session.description.as_ref(), &session.session_id);
-                    Some((tree.target.clone(), Some(Chosen { id: session.id, title })))
+                    Some((tree.target.clone(), Some(SelectedSession { id: session.id, title })))
                 }
                 TreeLineKind::Live => Some((tree.target.clone(), None)),
                 TreeLineKind::Gap(_) => None,
@@ -137,7 +199,7 @@ impl State {
     /// Asks before a session takes the place of the live conversation.
     pub(super) fn ask_to_restore(&mut self, target: Target, session: Uuid, title: &str) {
         let Some(target) = self.restore_target(target) else {
-            return self.report("restore it into which agent? start with: chorusctl top --agent NAME", true);
+            return self.report("no agent selected to restore into; start with: chorusctl top --agent NAME", true);
         };
         let unsaved = self.fleet.find(&target).and_then(|row| Some(row.context()?.unsaved)).unwrap_or_default();
         let name = match &target.conversation {
@@ -149,7 +211,7 @@ impl State {
             let messages = if unsaved == 1 { "message is" } else { "messages are" };
             question.push(format!("Its {unsaved} unsaved {messages} saved first."));
         }
-        self.panels.push(Panel::Confirm(Confirm { question, request: Request::Restore { target, session } }));
+        self.push_panel(Panel::Confirm(Confirm { question, request: Request::Restore { target, session } }));
     }
 
     /// Returns the conversation that a session of `target` is restored into: an agent that holds conversations of another program has
@@ -166,12 +228,15 @@ impl State {
     pub(super) fn on_confirm_key(&mut self, key: KeyEvent) {
         match key.code {
             KeyCode::Char('y' | 'Y') => {
-                if let Some(Panel::Confirm(confirm)) = self.panels.pop() {
-                    self.request(confirm.request);
+                if let Some(Panel::Confirm(confirm)) = self.pop_panel()
+                    && self.request_action(confirm.request)
+                {
+                    self.restored_from = Some(self.panel_changes);
+                    self.report("restoring …", false);
                 }
             }
             KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc | KeyCode::Enter => {
-                self.panels.pop();
+                self.pop_panel();
                 self.report("cancelled", false);
             }
             _ => {}
@@ -192,7 +257,7 @@ impl State {
         }
         match key.code {
             KeyCode::Esc => self.close_panel(),
-            KeyCode::Enter => self.open_found(),
+            KeyCode::Enter => self.open_search_row(),
             _ => {
                 let before = search.editor.text().to_owned();
                 if search.editor.on_key(key) && search.editor.text() != before {
@@ -204,110 +269,55 @@ impl State {
 
     /// Requests the hits of what is typed, unless an earlier query is not answered yet.
     pub(super) fn search_changed(&mut self) {
-        let Some(Panel::Search(search)) = self.panels.last_mut() else { return };
+        let number = self.queries + 1;
+        let Some(search) = self.search() else { return };
         let query = search.editor.text().trim().to_owned();
-        search.number += 1;
-        if search.requested != search.answered {
-            return;
-        }
-        if search.is_current(&query) {
+        if search.requested.is_some() || search.query == query {
             return;
         }
         search.query.clone_from(&query);
         search.selection = Selection::default();
+        search.error = None;
         if query.is_empty() {
             search.agents.clear();
-            (search.result, search.error) = (None, None);
+            search.answered_query.clear();
+            search.result = None;
             return;
         }
-        search.agents = self.fleet.named_like(&query, MAX_NAMED);
-        search.requested = search.number;
-        let number = search.number;
+        search.requested = Some(number);
+        self.queries = number;
+        let agents = self.fleet.named_like(&query, MAX_NAMED);
+        if let Some(search) = self.search() {
+            search.agents = agents;
+        }
         self.request(Request::Search { query, number });
     }
 
-    fn open_found(&mut self) {
+    fn open_search_row(&mut self) {
         let Some(Panel::Search(search)) = self.panels.last() else { return };
-        match search.found(search.selection.at) {
+        match search.row(search.selection.at) {
             None => {}
-            Some(Found::Agent(name)) => {
+            Some(SearchRow::Agent(name)) => {
                 let target = Target::main(name);
                 self.selected = Some(crate::fleet::RowKey::Conversation(target.clone()));
                 self.place_selection();
                 self.open_live(target);
             }
-            Some(Found::Message(hit)) => {
-                let agent = hit.agent_name.clone();
+            Some(SearchRow::Message(_)) if !search.is_current() => self.report("still searching", false),
+            Some(SearchRow::Message(hit)) => {
+                let (agent, message) = (hit.agent_name.clone(), hit.message);
                 match &hit.session {
                     Some(session) => {
                         let title = hit.title.clone().unwrap_or_else(|| session.session_id.clone());
                         let id = session.id.to_string();
-                        self.open_saved(agent, id, title);
+                        self.open_saved(agent, id, title, message);
                     }
                     None => {
                         let conversation = hit.conversation.as_ref().map(|of| of.name.clone());
-                        self.open_live(Target { agent, conversation });
+                        self.open_live_at(Target { agent, conversation }, message);
                     }
                 }
             }
-        }
-    }
-
-    /// Returns the selected approval: the first, if the one that was selected is decided.
-    pub(crate) fn selected_approval(&self) -> Option<(usize, &Approval)> {
-        let Some(Panel::Approvals(panel)) = self.panels.last() else { return None };
-        let selected = panel.selected.as_ref();
-        let at = selected.and_then(|id| self.approvals.iter().position(|approval| approval.id == *id));
-        let at = at.unwrap_or_default();
-        Some((at, self.approvals.get(at)?))
-    }
-
-    pub(super) fn on_approval_key(&mut self, key: KeyEvent) {
-        let page = self.page;
-        let selected = self.selected_approval().map(|(at, approval)| {
-            let possible = (approval.not_always.is_none(), !approval.patterns.is_empty(), approval.turn_allowed);
-            (at, approval.id.clone(), approval.hash.clone(), possible)
-        });
-        let length = self.approvals.len();
-        let Some(Panel::Approvals(panel)) = self.panels.last_mut() else { return };
-        match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => return self.close_panel(),
-            KeyCode::PageUp => return panel.scroll = panel.scroll.saturating_sub(page),
-            KeyCode::PageDown => return panel.scroll += page,
-            _ => {}
-        }
-        let Some((at, id, hash, (has_always, has_pattern, has_turn))) = selected else { return };
-        // The one that was shown is answered, also if the list has changed since.
-        let was_shown = panel.selected.as_ref() == Some(&id);
-        if let Some(step) = step_of(key, page, length) {
-            let mut selection = Selection { at, top: 0 };
-            selection.step(step, length);
-            panel.scroll = 0;
-            panel.selected = self.approvals.get(selection.at).map(|approval| approval.id.clone());
-            return;
-        }
-        if key.modifiers.contains(KeyModifiers::CONTROL) || !was_shown {
-            return;
-        }
-        let decision = match key.code {
-            KeyCode::Char('y') => Decision::Once,
-            KeyCode::Char('a') if has_always => Decision::Always,
-            KeyCode::Char('p') if has_pattern => Decision::Pattern,
-            KeyCode::Char('s') if has_turn => Decision::Turn,
-            KeyCode::Char('n') => Decision::Deny,
-            _ => return,
-        };
-        self.request(Request::Decide { id, hash, decision });
-    }
-
-    /// Notes which approval is shown, so that keys concern it.
-    pub(crate) fn remember_shown_approval(&mut self) {
-        let shown = self.selected_approval().map(|(_, approval)| approval.id.clone());
-        if let Some(Panel::Approvals(panel)) = self.panels.last_mut()
-            && panel.selected != shown
-        {
-            panel.selected = shown;
-            panel.scroll = 0;
         }
     }
 }

@@ -1,17 +1,21 @@
 //! A screen with an agent of each kind.
 
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::Method;
 use chorus_proto::methods::send::TurnEvent;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
 use ratatui_core::terminal::Terminal;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::connection::Incoming;
-use crate::requests::{Answer, Request};
+use crate::fleet::Target;
+use crate::requests::{Answer, Failure, Request};
 use crate::state::{Effect, Input, State};
 use crate::view;
 
@@ -103,12 +107,12 @@ pub(super) fn status(idle: u32) -> Value {
 }
 
 /// A screen and its size.
-pub(super) struct Shown {
+pub(super) struct TestScreen {
     pub(super) state: State,
     size: (u16, u16),
 }
 
-impl Shown {
+impl TestScreen {
     /// Returns the screen with agents, an approval, a task and captured conversations.
     pub(super) fn new(size: (u16, u16)) -> Self {
         let mut shown = Self::empty(size);
@@ -139,6 +143,14 @@ impl Shown {
     /// Returns the screen before anything is known.
     pub(super) fn empty(size: (u16, u16)) -> Self {
         Self { state: State::new(now(), TimeZone::UTC, false, "pts/9".into(), None), size }
+    }
+
+    pub(super) fn of(state: State, size: (u16, u16)) -> Self {
+        Self { state, size }
+    }
+
+    pub(super) fn resize(&mut self, size: (u16, u16)) {
+        self.size = size;
     }
 
     pub(super) fn handle(&mut self, input: Input) -> Vec<Effect> {
@@ -185,11 +197,38 @@ impl Shown {
         }
     }
 
-    /// Draws, and returns the rows without spaces at their ends.
-    pub(super) fn text(&mut self) -> String {
+    /// Draws, and returns the cells.
+    pub(super) fn buffer(&mut self) -> Buffer {
         let Ok(mut terminal) = Terminal::new(TestBackend::new(self.size.0, self.size.1));
         let Ok(_) = terminal.draw(|frame| view::draw(frame, &mut self.state));
-        let buffer = terminal.backend().buffer();
+        terminal.backend().buffer().clone()
+    }
+
+    /// Draws, and returns the styles of the cells in which `text` is shown, each once.
+    pub(super) fn styles_of(&mut self, text: &str) -> Vec<Style> {
+        let buffer = self.buffer();
+        let columns = usize::from(self.size.0);
+        let rows = buffer.content().chunks(columns);
+        let (row, at) = rows
+            .into_iter()
+            .find_map(|row| {
+                let shown: String = row.iter().map(|cell| cell.symbol().chars().next().unwrap_or(' ')).collect();
+                Some((row, shown[..shown.find(text)?].chars().count()))
+            })
+            .expect("the text is shown");
+        let mut styles: Vec<Style> = Vec::new();
+        for cell in &row[at..at + text.chars().count()] {
+            let style = Style { fg: Some(cell.fg), bg: None, add_modifier: cell.modifier, ..Style::new() };
+            if !styles.contains(&style) {
+                styles.push(style);
+            }
+        }
+        styles
+    }
+
+    /// Draws, and returns the rows without spaces at their ends.
+    pub(super) fn text(&mut self) -> String {
+        let buffer = self.buffer();
         let rows = buffer.content().chunks(usize::from(self.size.0)).map(|row| {
             let (mut text, mut skip) = (String::new(), 0);
             for cell in row {
@@ -202,6 +241,21 @@ impl Shown {
         });
         rows.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Returns the request that sends a message, the `number`th of the screen.
+pub(super) fn sent(target: &Target, text: &str, number: u32) -> Request {
+    Request::Send { target: target.clone(), text: text.into(), key: format!("-{number}") }
+}
+
+/// Returns the failure of a request whose connection was lost.
+pub(super) fn no_connection() -> Failure {
+    Failure { message: "lost the connection to the daemon".into(), hint: None, kind: None }
+}
+
+/// Returns the failure of a request that the daemon refused.
+pub(super) fn refused(kind: ErrorKind, message: &str) -> Failure {
+    Failure { message: message.into(), hint: None, kind: Some(kind) }
 }
 
 /// Returns a pending approval of the agent `api`.

@@ -10,19 +10,23 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::text::Span;
 
-use super::list::until;
+use super::list::{tool_names, until};
+use super::outbox;
 use super::paint::{Paint, Rows, cut};
 use super::panels::who;
-use crate::conversation::{Conversation, Source};
+use crate::conversation::{Anchor, Conversation, Source};
 use crate::entries::{Entry, Kind};
+use crate::outbox::Outbox;
+use crate::requests::MAX_MESSAGES;
 use crate::state::{Link, State};
 
 const LIVE_KEYS: &[(&str, &str)] =
-    &[("Enter", "send"), ("Esc", "back"), ("PgUp/PgDn", "scroll"), ("Tab", "approval"), ("Ctrl-X", "cancel the turn")];
+    &[("Enter", "send"), ("Esc", "back"), ("PgUp/PgDn", "scroll"), ("Tab", "approval"), ("Ctrl-C", "cancel/quit")];
 const SAVED_KEYS: &[(&str, &str)] = &[("Esc", "back"), ("↑↓ PgUp/PgDn", "scroll"), ("r", "restore")];
 
-/// Columns before texts.
+/// Columns before texts, and before those of a message that was found.
 const INDENT: &str = "  ";
+const MARK: &str = "▌ ";
 /// Widest text; longer lines are hard to read.
 const MAX_WIDTH: usize = 120;
 /// The limit on lines of what went wrong.
@@ -39,9 +43,13 @@ pub(super) fn draw_header(buffer: &mut Buffer, area: Rect, state: &State, open: 
     let target = match &open.source {
         Source::Saved { agent, title, .. } => {
             let name = cut(agent, 64);
-            let title = cut(title, rows.columns().saturating_sub(name.len() + 3));
+            let title = cut(title, rows.columns().saturating_sub(text::width(&name) + 3));
             rows.line(vec![paint.strong(name), paint.plain(format!(" · {title}"))]);
             let all = open.earlier;
+            if let Some(notice) = &open.notice {
+                let text = cut(&notice.text, rows.columns());
+                return rows.line(vec![if notice.is_error { paint.bad(text) } else { paint.faint(text) }]);
+            }
             let text = match (open.is_loaded, all) {
                 (false, _) => "loading …".to_owned(),
                 (true, 0) => "saved conversation".to_owned(),
@@ -63,7 +71,7 @@ pub(super) fn draw_header(buffer: &mut Buffer, area: Rect, state: &State, open: 
             }
             None => facts.push("idle".into()),
         }
-        facts.extend(row.known().agent.model.as_deref().map(|model| cut(model, 40)));
+        facts.extend(row.record().agent.model.as_deref().map(|model| cut(model, 40)));
     }
     let mut used = text::width(&spans[0].content);
     for fact in facts {
@@ -73,15 +81,16 @@ pub(super) fn draw_header(buffer: &mut Buffer, area: Rect, state: &State, open: 
         }
     }
     rows.line(spans);
-    let turn = row.and_then(|row| Some((row.known().turn_seconds(row.turn()?, state.now), row.tool())));
+    let turn =
+        row.and_then(|row| Some((row.record().turn_seconds(row.turn()?, state.now), row.tools().unwrap_or_default())));
     rows.line(vec![match (open.turn, turn) {
         _ if !open.is_attached && state.link == Link::Connected => paint.faint("opening …"),
-        (Some(_), Some((seconds, tool))) => {
-            let tool = tool.map(|tool| format!(" → {}", cut(tool, 40))).unwrap_or_default();
-            paint.good(format!("running {}{tool}", duration::format_rounded(seconds)))
+        (Some(_), Some((seconds, tools))) => {
+            let tools = if tools.is_empty() { String::new() } else { format!(" → {}", tool_names(&tools)) };
+            paint.good(cut(&format!("running {}{tools}", duration::format_rounded(seconds)), rows.columns()))
         }
         (Some(_), None) => paint.good("running"),
-        (None, _) if open.sent.is_some() => paint.faint("sending …"),
+        (None, _) if state.outboxes.get(target).is_some_and(Outbox::is_sending) => paint.faint("sending …"),
         (None, _) => match open.others.as_slice() {
             [] => paint.faint("live"),
             others => {
@@ -97,12 +106,16 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State, open: &mut Co
     let paint = Paint::new(state.has_color);
     let is_live = open.target().is_some();
     let notice = if is_live { notice_lines(paint, usize::from(area.width), state, open) } else { Vec::new() };
-    let below = if is_live { notice.len() + 2 } else { 1 };
+    let unsent = open.target().and_then(|target| state.outboxes.get(target));
+    let most = usize::from(area.height) / 2;
+    let unsent = unsent.map(|unsent| outbox::lines(unsent, paint, usize::from(area.width), most)).unwrap_or_default();
+    let below = if is_live { notice.len() + unsent.len() + 2 } else { 1 };
     let below = u16::try_from(below).unwrap_or(area.height).min(area.height);
     let text_area = Rect { height: area.height - below, ..area };
     draw_texts(buffer, text_area, paint, &state.zone, open);
     let rest = Rect { y: text_area.bottom(), height: below, ..area };
     let mut rows = Rows::new(buffer, rest);
+    unsent.into_iter().for_each(|line| rows.line(line));
     rows.line(vec![paint.faint("─".repeat(rows.columns()))]);
     if !is_live {
         return None;
@@ -120,66 +133,138 @@ fn notice_lines(paint: Paint, columns: usize, state: &State, open: &Conversation
         open.target()
             .is_some_and(|target| approval.agent == target.agent && approval.conversation == target.conversation)
     };
-    match (&open.notice, state.approvals.iter().find(is_own)) {
-        (_, Some(approval)) => {
-            let text = describe_action(&approval.action);
-            let head = format!("wants to {}: ", text.wish);
-            let room = columns.saturating_sub(head.len() + 15);
-            vec![vec![paint.bad(head), paint.plain(cut(text.subject, room)), paint.strong("  (Tab answers)")]]
-        }
-        (Some((text, is_error)), None) => {
-            let text = sanitize::one_line(text);
-            let lines = text::wrap(&text, columns).into_iter().take(MAX_NOTICE_LINES).map(|line| line.into_owned());
-            lines.map(|line| vec![if *is_error { paint.bad(line) } else { paint.faint(line) }]).collect()
-        }
-        (None, None) if open.scroll > 0 => vec![vec![paint.faint(format!("{} more lines below (PgDn)", open.scroll))]],
-        (None, None) if open.is_thinking => vec![vec![paint.faint("thinking …")]],
-        (None, None) => vec![Vec::new()],
+    let mut lines = Vec::new();
+    if let Some(approval) = state.approvals.iter().find(is_own) {
+        let text = describe_action(&approval.action);
+        let head = format!("wants to {}: ", text.wish);
+        let room = columns.saturating_sub(text::width(&head) + 15);
+        lines.push(vec![paint.bad(head), paint.plain(cut(text.subject, room)), paint.strong("  (Tab answers)")]);
     }
+    if let Some(notice) = &open.notice {
+        let text = sanitize::one_line(&notice.text);
+        let wrapped = text::wrap(&text, columns).into_iter().take(MAX_NOTICE_LINES).map(|line| line.into_owned());
+        lines.extend(wrapped.map(|line| vec![if notice.is_error { paint.bad(line) } else { paint.faint(line) }]));
+    }
+    if lines.is_empty() {
+        lines.push(match open {
+            open if open.scroll > 0 => vec![paint.faint(format!("{} more lines below (PgDn)", open.scroll))],
+            open if open.is_thinking => vec![paint.faint("thinking …")],
+            _ => Vec::new(),
+        });
+    }
+    lines
 }
 
 /// Draws the entries, the last ones at the bottom.
 fn draw_texts(buffer: &mut Buffer, area: Rect, paint: Paint, zone: &TimeZone, open: &mut Conversation) {
     let width = usize::from(area.width).saturating_sub(INDENT.len()).clamp(INDENT.len() + 1, MAX_WIDTH);
     let height = usize::from(area.height);
-    let (earlier, is_loaded) = (open.earlier, open.is_loaded);
-    let is_empty = open.is_empty();
-    let (before, scroll) = (open.total_lines, open.scroll);
-    let total: usize = open.entries().map(|entry| lines_of(entry, width)).sum();
-    // Who reads further above stays there while more is said.
-    let grown = if before > 0 && scroll > 0 { total.saturating_sub(before) } else { 0 };
-    open.scroll = (scroll + grown).min(total.saturating_sub(height));
-    open.total_lines = total;
     let mut rows = Rows::new(buffer, area);
-    if is_empty {
-        let text = match (is_loaded, open.target()) {
+    if open.is_empty() {
+        let text = match (open.is_loaded, open.target()) {
             (false, _) => "",
-            (true, Some(_)) => "nothing was said yet; write below",
+            (true, Some(_)) => "no messages yet; type below",
             (true, None) => "no messages",
         };
         return rows.line(vec![paint.faint(text)]);
     }
+    let layout = Layout::of(open, width);
+    let total = layout.total;
+    open.scroll = layout.scroll(open, height).min(total.saturating_sub(height));
+    (open.total_lines, open.height) = (total, height);
     let end = total - open.scroll;
+    open.anchor = Anchor { scroll: open.scroll, ..layout.anchor(end.saturating_sub(1)) };
     let start = end.saturating_sub(height);
-    if start == 0 && earlier > 0 && total < height {
-        rows.line(vec![paint.faint(format!("… {} before", pluralize(earlier, "message")))]);
+    if start == 0 && layout.head > 0 {
+        rows.line(vec![paint.faint(earlier_text(open))]);
     }
-    let mut at = 0;
-    for entry in open.entries() {
-        let lines = lines_of(entry, width);
-        if at + lines <= start {
-            at += lines;
-            continue;
-        }
+    let first = layout.starts.partition_point(|at| *at <= start).saturating_sub(1);
+    let mut at = layout.starts.get(first).copied().unwrap_or_default();
+    let marked = open.marked.clone();
+    for entry in open.entries().skip(first) {
         if at >= end {
             break;
         }
-        for spans in entry_lines(paint, zone, entry, width) {
+        let is_marked = marked.is_some() && entry.message == marked;
+        for spans in entry_lines(paint, zone, entry, width, is_marked) {
             if at >= start && at < end {
                 rows.line(spans);
             }
             at += 1;
         }
+    }
+}
+
+/// Says how many messages are above those that are shown.
+fn earlier_text(open: &Conversation) -> String {
+    let earlier = pluralize(open.earlier, "message");
+    match open.is_reaching {
+        true => format!("… {earlier} before; loading …"),
+        false if open.recorded() as u64 >= MAX_MESSAGES => format!("… {earlier} before; chorusctl show has them"),
+        false => format!("… {earlier} before (PgUp)"),
+    }
+}
+
+/// The lines of the entries of a conversation.
+struct Layout {
+    /// Lines above the first entry.
+    head: usize,
+    /// The first line of each entry.
+    starts: Vec<usize>,
+    /// The message of each entry that is the first one of a message.
+    messages: Vec<Option<String>>,
+    total: usize,
+}
+
+impl Layout {
+    fn of(open: &mut Conversation, width: usize) -> Self {
+        let head = usize::from(open.earlier > 0);
+        let (mut starts, mut messages, mut total) = (Vec::new(), Vec::new(), head);
+        for entry in open.entries() {
+            starts.push(total);
+            messages.push(entry.message.clone());
+            total += lines_of(entry, width);
+        }
+        Self { head, starts, messages, total }
+    }
+
+    /// Returns the lines between the end and the last line to show: the same text as in the frame before, moved by what was scrolled
+    /// since, or a message that was found.
+    fn scroll(&self, open: &mut Conversation, height: usize) -> usize {
+        if let Some(at) = open.focus.take().and_then(|focus| self.entry_of(&focus)) {
+            // A few lines above it are in view.
+            return self.total.saturating_sub(self.starts[at] + height - height / 4);
+        }
+        let line = self.line(&open.anchor).filter(|_| open.scroll > 0 && open.total_lines > 0);
+        let Some(line) = line else { return open.scroll };
+        (self.total.saturating_sub(line + 1) + open.scroll).saturating_sub(open.anchor.scroll)
+    }
+
+    fn entry_of(&self, message: &str) -> Option<usize> {
+        self.messages.iter().position(|of| of.as_deref() == Some(message))
+    }
+
+    /// Returns the place of a line that stays when others are added or wrapped elsewhere.
+    fn anchor(&self, line: usize) -> Anchor {
+        let entry = self.starts.partition_point(|start| *start <= line).saturating_sub(1);
+        let named = self.messages[..=entry].iter().rposition(Option::is_some);
+        Anchor {
+            scroll: 0,
+            message: named.and_then(|at| self.messages[at].clone()),
+            entries: entry - named.unwrap_or_default(),
+            line: line.saturating_sub(self.starts[entry]),
+        }
+    }
+
+    fn line(&self, anchor: &Anchor) -> Option<usize> {
+        let named = match &anchor.message {
+            Some(message) => self.entry_of(message)?,
+            None => 0,
+        };
+        let entry = named + anchor.entries;
+        let start = *self.starts.get(entry)?;
+        let next = self.starts.get(entry + 1).copied().unwrap_or(self.total);
+        Some((start + anchor.line).min(next.saturating_sub(1)))
     }
 }
 
@@ -203,8 +288,15 @@ fn indent_of(kind: Kind) -> usize {
     if matches!(kind, Kind::Output | Kind::Failed) { INDENT.len() } else { 0 }
 }
 
-fn entry_lines(paint: Paint, zone: &TimeZone, entry: &mut Entry, width: usize) -> Vec<Vec<Span<'static>>> {
+fn entry_lines(
+    paint: Paint,
+    zone: &TimeZone,
+    entry: &mut Entry,
+    width: usize,
+    is_marked: bool,
+) -> Vec<Vec<Span<'static>>> {
     let mut shown = Vec::new();
+    let indent = if is_marked { paint.strong(MARK) } else { paint.plain(INDENT) };
     let kind = entry.kind;
     if !entry.who.is_empty() {
         let at = entry.at.map(|at| at.to_zoned(zone.clone()).strftime("  %H:%M").to_string()).unwrap_or_default();
@@ -217,10 +309,10 @@ fn entry_lines(paint: Paint, zone: &TimeZone, entry: &mut Entry, width: usize) -
     for line in entry.lines(width - indent_of(kind)) {
         let line = format!("{}{line}", " ".repeat(indent_of(kind)));
         shown.push(match kind {
-            Kind::User | Kind::Agent => vec![paint.plain(INDENT), paint.plain(line)],
-            Kind::Tool => vec![paint.plain(INDENT), paint.tool(line)],
-            Kind::Output | Kind::System | Kind::Note => vec![paint.plain(INDENT), paint.faint(line)],
-            Kind::Failed => vec![paint.plain(INDENT), paint.bad(line)],
+            Kind::User | Kind::Agent => vec![indent.clone(), paint.plain(line)],
+            Kind::Tool => vec![indent.clone(), paint.tool(line)],
+            Kind::Output | Kind::System | Kind::Note => vec![indent.clone(), paint.faint(line)],
+            Kind::Failed => vec![indent.clone(), paint.bad(line)],
         });
     }
     shown

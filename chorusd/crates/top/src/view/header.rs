@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::cluster::NodeState;
 use chorus_proto::methods::daemon::{DiscordInfo, DiscordState};
+use chorus_proto::methods::{capture, cluster};
 use chorus_proto::pluralize::pluralize;
 use chorus_terminal_text::{duration, sanitize, text, units};
 use jiff::Timestamp;
@@ -9,8 +10,8 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::Span;
 
-use super::paint::{Paint, Rows, cut};
-use crate::state::{Link, State};
+use super::paint::{Paint, Rows, cut, fit};
+use crate::state::{Link, Reported, State};
 
 /// Draws the daemon, and what belongs to it.
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State) {
@@ -29,7 +30,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &State) {
     if totals.turns > 0 {
         facts.push(pluralize(totals.turns as u64, "turn"));
     }
-    let cost = totals.cost_usd.map(|cost| format!("{}, ", format_cost(cost))).unwrap_or_default();
+    let cost = totals.cost_usd().map(|cost| format!("{}, ", format_cost(cost))).unwrap_or_default();
     facts.push(format!("today {cost}{}", units::format_token_count(totals.tokens)));
     rows.line(vec![
         paint.strong(format!("chorusd {version}{}", on_host(state))),
@@ -59,32 +60,40 @@ fn health_line(paint: Paint, state: &State, discord: &DiscordInfo) -> Vec<Span<'
     if !state.approvals.is_empty() {
         push(paint.bad(format!("{} (a)", pluralize(state.approvals.len() as u64, "approval"))));
     }
-    push(paint.plain(pluralize(state.running_tasks(), "task")));
+    push(paint.plain(pluralize(state.running_tasks(), "running task")));
     push(describe_discord(paint, discord));
-    if let Some(capture) = &state.capture {
-        let on = capture.sources.iter().filter(|source| source.on);
-        let conversations: u64 = on.clone().map(|source| source.conversations).sum();
-        let failed: u64 = on.clone().map(|source| source.failed).sum();
-        push(match (on.count(), capture.paused) {
-            (0, _) => paint.faint("capture off"),
-            (_, true) => paint.plain("capture paused"),
-            _ if failed > 0 => paint.bad(format!("capture on, {} failed", pluralize(failed, "transcript"))),
-            _ => paint.good(format!("capture on, {}", pluralize(conversations, "conversation"))),
-        });
+    match &state.capture {
+        Reported::Absent => {}
+        Reported::Failed => push(paint.bad("capture: not known")),
+        Reported::Value(capture) => push(describe_capture(paint, capture)),
     }
-    if let Some(cluster) = &state.cluster {
-        let silent: Vec<String> = cluster
-            .nodes
-            .iter()
-            .filter(|node| node.state == NodeState::Silent)
-            .map(|node| cut(&node.name, 20))
-            .collect();
-        push(match silent.as_slice() {
-            [] => paint.good(format!("cluster {}", pluralize(cluster.nodes.len() as u64, "node"))),
-            silent => paint.bad(format!("cluster: no heartbeat of {}", silent.join(", "))),
-        });
+    match &state.cluster {
+        Reported::Absent => {}
+        Reported::Failed => push(paint.bad("cluster: not known")),
+        Reported::Value(cluster) => push(describe_cluster(paint, cluster)),
     }
     spans
+}
+
+fn describe_capture(paint: Paint, capture: &capture::StatusResult) -> Span<'static> {
+    let on = capture.sources.iter().filter(|source| source.on);
+    let conversations: u64 = on.clone().map(|source| source.conversations).sum();
+    let failed: u64 = on.clone().map(|source| source.failed).sum();
+    match (on.count(), capture.paused) {
+        (0, _) => paint.faint("capture off"),
+        (_, true) => paint.plain("capture paused"),
+        _ if failed > 0 => paint.bad(format!("capture on, {} failed", units::group_digits(failed))),
+        _ => paint.good(format!("capture on, {}", pluralize(conversations, "conversation"))),
+    }
+}
+
+fn describe_cluster(paint: Paint, cluster: &cluster::StatusResult) -> Span<'static> {
+    let silent = cluster.nodes.iter().filter(|node| node.state == NodeState::Silent);
+    let silent: Vec<String> = silent.map(|node| cut(&node.name, 20)).collect();
+    match silent.as_slice() {
+        [] => paint.good(format!("cluster {}", pluralize(cluster.nodes.len() as u64, "node"))),
+        silent => paint.bad(format!("cluster: no heartbeat from {}", silent.join(", "))),
+    }
 }
 
 fn describe_discord(paint: Paint, info: &DiscordInfo) -> Span<'static> {
@@ -99,18 +108,25 @@ fn describe_discord(paint: Paint, info: &DiscordInfo) -> Span<'static> {
     }
 }
 
-/// Draws that the daemon is gone.
+/// Draws that the daemon cannot be reached.
 pub(super) fn draw_lost(buffer: &mut Buffer, area: Rect, state: &State, since: Timestamp) {
-    let paint = Paint::new(state.has_color);
     let seconds = u64::try_from(state.now.as_second() - since.as_second()).unwrap_or_default();
-    let what = match &state.host {
-        Some(host) => format!("lost the connection to {}", sanitize::one_line(host)),
-        None => "chorusd has stopped".to_owned(),
-    };
-    let line = format!("{what}; trying again for {}", duration::format_rounded(seconds));
+    let reason = state.link_failure.as_ref().map(|failure| format!(": {}", failure.text())).unwrap_or_default();
+    let time = duration::format_rounded(seconds);
+    let host = on_host(state);
+    draw_alert(buffer, area, state, &format!("no connection to chorusd{host} for {time}; reconnecting{reason}"));
+}
+
+/// Draws that the daemon is connected but does not answer.
+pub(super) fn draw_silent(buffer: &mut Buffer, area: Rect, state: &State, since: Timestamp) {
+    let since = since.to_zoned(state.zone.clone()).strftime("%H:%M:%S");
+    draw_alert(buffer, area, state, &format!("chorusd does not answer since {since}"));
+}
+
+fn draw_alert(buffer: &mut Buffer, area: Rect, state: &State, line: &str) {
+    let paint = Paint::new(state.has_color);
     // It covers what was there.
-    let mut padded = String::new();
-    text::pad(&mut padded, &line, usize::from(area.width), false);
+    let padded = fit(line, usize::from(area.width), false);
     buffer.set_style(area, ratatui_core::style::Style::reset());
     Rows::new(buffer, area).line(vec![paint.bad(padded)]);
 }

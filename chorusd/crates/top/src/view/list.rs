@@ -1,10 +1,11 @@
 //! The list of agents and conversations, with the approvals above it and the tasks below.
 
 use chorus_proto::approval_text::describe_action;
+use chorus_proto::methods::approvals::Approval;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_proto::{Agent, Session, SessionRef};
 use chorus_terminal_text::meter::{BarStyle, format_meter};
-use chorus_terminal_text::{duration, units};
+use chorus_terminal_text::{duration, text, units};
 use jiff::Timestamp;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -107,11 +108,11 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &mut State) {
 
 fn draw_approvals(rows: &mut Rows<'_>, paint: Paint, state: &State, most: usize) {
     for approval in state.approvals.iter().take(most) {
-        let text = describe_action(&approval.action);
+        let action = describe_action(&approval.action);
         let who = super::panels::who(&approval.agent, approval.conversation.as_deref());
-        let head = format!("{who} wants to {}", text.wish);
-        let room = rows.columns().saturating_sub(head.len() + 3);
-        rows.line(vec![paint.bad(format!("? {head} ")), paint.plain(cut(text.subject, room))]);
+        let head = format!("{who} wants to {}", action.wish);
+        let room = rows.columns().saturating_sub(text::width(&head) + 3);
+        rows.line(vec![paint.bad(format!("? {head} ")), paint.plain(cut(action.subject, room))]);
     }
     if let Some(more) = state.approvals.len().checked_sub(most).filter(|more| *more > 0) {
         rows.line(vec![paint.bad(format!("? and {more} more (a)"))]);
@@ -150,7 +151,7 @@ fn heading(paint: Paint, columns: &Columns) -> Vec<Span<'static>> {
 
 fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<Span<'static>> {
     let now = of.now;
-    let agent = &row.known().agent;
+    let agent = &row.record().agent;
     let name = match row {
         Row::Agent(_) => paint.strong(fit(&agent.name, columns.name, false)),
         Row::Conversation(_, conversation) => {
@@ -161,7 +162,7 @@ fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<S
             paint.plain(format!("  {}", fit(&title, columns.name.saturating_sub(2), false)))
         }
     };
-    let (state, is_good) = state_text(row, now);
+    let (state, is_good) = state_text(row, of);
     let state = fit(&state, columns.state, false);
     let messages = match row {
         Row::Captured(_, session) => Some(session.header.message_count),
@@ -210,53 +211,72 @@ fn count(number: Option<u64>) -> String {
 }
 
 /// Returns the state in a few words, and whether it is good or bad.
-fn state_text(row: Row<'_>, now: Timestamp) -> (String, Option<bool>) {
-    let known = row.known();
+fn state_text(row: Row<'_>, of: &State) -> (String, Option<bool>) {
+    let (record, now) = (row.record(), of.now);
     if let Row::Captured(_, session) = row {
         let is_live = now.as_second() - session.header.held_at().as_second() < LIVE_SECONDS;
         return if is_live { ("captured now".into(), Some(true)) } else { ("captured".into(), None) };
     }
+    if has_approval(row, &of.approvals) {
+        return ("asks you (a)".into(), Some(false));
+    }
     if let Some(turn) = row.turn() {
-        return match matches!(row, Row::Agent(_)) && known.agent.approvals > 0 {
-            true => ("asks you (a)".into(), Some(false)),
-            false => (format!("runs {}", duration::format_rounded(known.turn_seconds(turn, now))), Some(true)),
-        };
+        return (format!("runs {}", duration::format_rounded(record.turn_seconds(turn, now))), Some(true));
     }
     match row.context() {
-        _ if known.agent.unreachable => ("unreachable".into(), Some(false)),
-        _ if known.agent.problem.is_some() => ("bad config".into(), Some(false)),
+        _ if record.agent.unreachable => ("unreachable".into(), Some(false)),
+        _ if record.agent.problem.is_some() => ("bad config".into(), Some(false)),
         Some(_) => ("active".into(), Some(true)),
-        None if known.agent.import_source.is_some() => ("captured".into(), None),
+        None if record.agent.import_source.is_some() => ("captured".into(), None),
         None => ("idle".into(), None),
     }
+}
+
+/// Returns true if the conversation of a row asks for an approval.
+fn has_approval(row: Row<'_>, approvals: &[Approval]) -> bool {
+    let conversation = match row {
+        Row::Agent(_) => None,
+        Row::Conversation(_, conversation) => Some(&conversation.name),
+        Row::Captured(..) => return false,
+    };
+    let agent = &row.record().agent.name;
+    approvals.iter().any(|approval| approval.agent == *agent && approval.conversation.as_ref() == conversation)
 }
 
 /// Says what happens in a conversation, or what happened last.
 fn doing_text(row: Row<'_>, of: &State) -> String {
     let now = of.now;
-    let agent = &row.known().agent;
+    let agent = &row.record().agent;
     if let Some(turn) = row.turn() {
         let queued = match turn.waiting {
             0 => String::new(),
             waiting => format!(", {waiting} queued"),
         };
-        return match row.tool() {
-            _ if turn.waits_for_slot => format!("waits for another turn{queued}"),
-            Some(tool) => format!("→ {}{queued}", chorus_proto::tool_gist::display_name(tool)),
-            None => format!("model call {}{queued}", turn.step.max(1)),
+        return match row.tools().as_deref() {
+            _ if turn.waits_for_slot => format!("queued (turn limit){queued}"),
+            Some([]) => format!("model call {}{queued}", turn.step.max(1)),
+            Some(tools) => format!("→ {}{queued}", tool_names(tools)),
+            // It runs since before the screen was opened.
+            None => format!("running{queued}"),
         };
     }
     match row {
         Row::Captured(_, session) => captured_text(session, now),
         Row::Conversation(_, conversation) => last_text(conversation.last_session.as_ref(), now),
         Row::Agent(_) if agent.problem.is_some() => agent.problem.clone().unwrap_or_default(),
-        Row::Agent(known) if agent.import_source.is_some() => match known.captured_total {
+        Row::Agent(record) if agent.import_source.is_some() => match record.captured_total {
             0 => String::new(),
             1 => "1 conversation".into(),
             total => format!("{} conversations", units::group_digits(total)),
         },
         Row::Agent(_) => agent_text(agent, of),
     }
+}
+
+/// Returns the names of tools that run, the newest first.
+pub(super) fn tool_names(tools: &[&str]) -> String {
+    let names: Vec<&str> = tools.iter().rev().map(|name| chorus_proto::tool_gist::display_name(name)).collect();
+    names.join(", ")
 }
 
 fn agent_text(agent: &Agent, of: &State) -> String {

@@ -14,15 +14,24 @@ use ratatui_core::text::Span;
 use super::help;
 use super::list::{age, title, until};
 use super::paint::{Paint, Rows, cut, fit};
-use crate::panels::{Confirm, Found, History, Panel, Search, Tree, TreeLine, TreeLineKind};
-use crate::state::State;
+use crate::panels::{Confirm, History, Panel, Search, SearchRow, Tree, TreeLine, TreeLineKind};
+use crate::state::{ApprovalRow, ApprovalsPanel, State};
+
+/// The rows of a list of approvals, and the lines of an action, without which a panel is small.
+const MIN_LIST_ROWS: usize = 3;
+const MIN_ACTION_LINES: usize = 4;
+
+/// The line in which a denial is explained.
+const REASON: &str = "deny, because (optional): ";
 
 type Keys = &'static [(&'static str, &'static str)];
 
 const HISTORY_KEYS: Keys = &[("↑↓", "select"), ("Enter", "read"), ("r", "restore"), ("t", "tree"), ("Esc", "back")];
 const TREE_KEYS: Keys = &[("↑↓", "select"), ("Enter", "read"), ("r", "restore"), ("h", "history"), ("Esc", "back")];
 const SEARCH_KEYS: Keys = &[("↑↓", "select"), ("Enter", "open"), ("Esc", "back")];
-const APPROVAL_KEYS: Keys = &[("y", "once"), ("n", "no"), ("↑↓", "select"), ("PgUp/PgDn", "scroll"), ("Esc", "back")];
+const APPROVAL_KEYS: Keys =
+    &[("y", "allow once"), ("n", "deny"), ("↑↓", "select"), ("PgUp/PgDn", "scroll"), ("Esc", "back")];
+const REASON_KEYS: Keys = &[("Enter", "deny"), ("Esc", "do not")];
 pub(super) const CONFIRM_KEYS: Keys = &[("y", "yes"), ("n", "no")];
 
 /// Formats `api`, or `api (review)` for the conversation `review`.
@@ -51,13 +60,12 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, state: &mut State, panel: &m
             let cursor = draw_search(&mut rows, paint, state, search);
             (SEARCH_KEYS, Some(Position::new(area.x + cursor, area.y)))
         }
-        Panel::Approvals(approvals) => {
-            let selected = approvals.selected.clone();
-            draw_approvals(&mut rows, paint, state, selected.as_deref(), &mut approvals.scroll);
-            (APPROVAL_KEYS, None)
-        }
-        Panel::Help => {
-            help::draw(&mut rows, paint);
+        Panel::Approvals(approvals) => match draw_approvals(&mut rows, paint, state, approvals) {
+            Some((column, row)) => (REASON_KEYS, Some(Position::new(area.x + column, row))),
+            None => (APPROVAL_KEYS, None),
+        },
+        Panel::Help(first) => {
+            help::draw(&mut rows, paint, first);
             (help::KEYS, None)
         }
         Panel::Conversation(_) | Panel::Confirm(_) => (CONFIRM_KEYS, None),
@@ -91,7 +99,7 @@ fn draw_history(rows: &mut Rows<'_>, paint: Paint, state: &State, history: &mut 
     let name = who(&history.target.agent, history.target.conversation.as_deref());
     let total = units::group_digits(history.total);
     let Some(sessions) = &history.sessions else {
-        return rows.line(vec![paint.strong(format!("History of {name}")), paint.faint("  loading …")]);
+        return draw_unloaded(rows, paint, format!("History of {name}"), history.failure.as_deref());
     };
     let shown = if (sessions.len() as u64) < history.total {
         format!("the newest {} of ", sessions.len())
@@ -107,6 +115,18 @@ fn draw_history(rows: &mut Rows<'_>, paint: Paint, state: &State, history: &mut 
     for (at, session) in sessions.iter().enumerate().skip(first).take(height) {
         let spans = session_spans(paint, session, rows.columns(), state);
         if at == history.selection.at { rows.selected_line(spans) } else { rows.line(spans) }
+    }
+}
+
+/// Draws a list that has not arrived.
+fn draw_unloaded(rows: &mut Rows<'_>, paint: Paint, title: String, failure: Option<&str>) {
+    let Some(failure) = failure else {
+        return rows.line(vec![paint.strong(title), paint.faint("  loading …")]);
+    };
+    rows.line(vec![paint.strong(title), paint.bad("  not loaded")]);
+    let failure = sanitize::one_line(failure);
+    for line in text::wrap(&failure, rows.columns()) {
+        rows.line(vec![paint.bad(line.into_owned())]);
     }
 }
 
@@ -126,7 +146,7 @@ fn session_spans(paint: Paint, session: &Session, columns: usize, state: &State)
 fn draw_tree(rows: &mut Rows<'_>, paint: Paint, state: &State, tree: &mut Tree) {
     let name = who(&tree.target.agent, None);
     let Some(result) = &tree.result else {
-        return rows.line(vec![paint.strong(format!("Tree of {name}")), paint.faint("  loading …")]);
+        return draw_unloaded(rows, paint, format!("Tree of {name}"), tree.failure.as_deref());
     };
     let total = units::group_digits(result.total);
     let shown = result.sessions.len();
@@ -180,6 +200,7 @@ fn draw_search(rows: &mut Rows<'_>, paint: Paint, state: &State, search: &mut Se
             paint.faint("type to search the conversations of all agents, and the names of agents")
         }
         (None, None) => paint.faint("searching …"),
+        (None, Some(_)) if !search.is_current() => paint.faint("searching …"),
         (None, Some(result)) => {
             let percent = result.index.percent_indexed();
             let partly = percent.map(|percent| format!(" (search index {percent} %)")).unwrap_or_default();
@@ -188,17 +209,20 @@ fn draw_search(rows: &mut Rows<'_>, paint: Paint, state: &State, search: &mut Se
         }
     };
     rows.line(vec![status]);
+    let is_current = search.is_current();
     let height = rows.left();
     let length = search.len();
     let first = search.selection.scroll(height, length);
     for at in first..(first + height).min(length) {
-        let Some(found) = search.found(at) else { break };
+        let Some(found) = search.row(at) else { break };
         let spans = match found {
-            Found::Agent(name) => {
+            SearchRow::Agent(name) => {
                 vec![paint.faint("agent "), paint.strong(fit(name, rows.columns().saturating_sub(6), false))]
             }
-            Found::Message(hit) => hit_spans(paint, hit, rows.columns(), state),
+            SearchRow::Message(hit) => hit_spans(paint, hit, rows.columns(), state),
         };
+        // What an earlier query has found is not what is typed.
+        let spans = if is_current { spans } else { spans.into_iter().map(|span| paint.faint(span.content)).collect() };
         if at == search.selection.at { rows.selected_line(spans) } else { rows.line(spans) }
     }
     u16::try_from(column + 2).unwrap_or_default()
@@ -219,40 +243,66 @@ fn hit_spans(paint: Paint, hit: &SearchHit, columns: usize, state: &State) -> Ve
     ]
 }
 
-fn draw_approvals(rows: &mut Rows<'_>, paint: Paint, state: &State, selected: Option<&str>, scroll: &mut usize) {
+/// Returns the column and row of the cursor, if a reason is typed.
+fn draw_approvals(rows: &mut Rows<'_>, paint: Paint, state: &State, panel: &mut ApprovalsPanel) -> Option<(u16, u16)> {
+    panel.drawn = None;
     rows.line(vec![paint.strong("Pending approvals")]);
     if state.approvals.is_empty() {
-        return rows.line(vec![paint.faint("no pending approvals")]);
+        rows.line(vec![paint.faint("no pending approvals")]);
     }
-    let at = state.approvals.iter().position(|approval| Some(&*approval.id) == selected).unwrap_or_default();
-    let most = (rows.left() / 3).max(1);
-    let first = at.saturating_sub(most - 1);
-    for (index, approval) in state.approvals.iter().enumerate().skip(first).take(most) {
-        let text = describe_action(&approval.action);
-        let name = who(&approval.agent, approval.conversation.as_deref());
-        let expires = until(approval.expires_at, state.now);
-        let head =
-            fit(&format!("{}  {name} wants to {}", approval.id, text.wish), rows.columns().saturating_sub(18), false);
-        let line = vec![paint.plain(head), paint.faint(fit(&format!("expires in {expires}"), 18, true))];
-        if index == at { rows.selected_line(line) } else { rows.line(line) }
-    }
-    let Some(approval) = state.approvals.get(at) else { return };
-    rows.skip(1);
-    let lines = approval_lines(approval, rows.columns());
-    let choices = choices_text(approval);
+    let selected = panel.selected()?;
+    let lines = approval_lines(&selected.approval, rows.columns());
+    let choices = match &selected.outcome {
+        Some(outcome) => outcome.clone(),
+        None => choices_text(&selected.approval),
+    };
     let choices = text::wrap(&choices, rows.columns());
-    let height = rows.left().saturating_sub(choices.len() + 1);
-    *scroll = (*scroll).min(lines.len().saturating_sub(height));
-    let is_cut = lines.len() > *scroll + height;
-    let shown = if is_cut { height.saturating_sub(1) } else { height };
-    for line in lines.iter().skip(*scroll).take(shown) {
+    // In a small panel the action is worth more than the other rows and the gaps.
+    let is_small = rows.left() < (MIN_LIST_ROWS + lines.len().min(MIN_ACTION_LINES) + choices.len() + 2);
+    let (most, gap) = if is_small { (1, 0) } else { ((rows.left() / 3).max(1), 1) };
+    let first = panel.at.saturating_sub(most - 1);
+    for (index, row) in panel.rows.iter().enumerate().skip(first).take(most) {
+        let line = approval_row(rows.columns(), paint, state, row);
+        if index == panel.at { rows.selected_line(line) } else { rows.line(line) }
+    }
+    rows.skip(gap);
+    let height = rows.left().saturating_sub(choices.len() + gap);
+    let is_cut = lines.len() > height;
+    if height == 0 || (is_cut && height == 1) {
+        rows.line(vec![paint.bad("enlarge the terminal to answer")]);
+        return None;
+    }
+    panel.scroll = panel.scroll.min(lines.len().saturating_sub(height));
+    let is_cut = lines.len() > panel.scroll + height;
+    let shown = if is_cut { height - 1 } else { height };
+    for line in lines.iter().skip(panel.scroll).take(shown) {
         rows.line(vec![paint.plain(line.clone())]);
     }
     if is_cut {
-        rows.line(vec![paint.bad(format!("{} more lines (PgDn)", lines.len() - *scroll - shown))]);
+        rows.line(vec![paint.bad(format!("{} more lines (PgDn)", lines.len() - panel.scroll - shown))]);
     }
-    rows.skip(1);
+    rows.skip(gap);
+    panel.drawn = panel.selected().map(|row| row.approval.id.clone());
+    if let Some(reason) = &panel.reason {
+        let (shown, column) = reason.shown(rows.columns().saturating_sub(REASON.len()));
+        let y = rows.y();
+        rows.line(vec![paint.strong(REASON), paint.plain(shown)]);
+        return Some((u16::try_from(REASON.len() + column).unwrap_or_default(), y));
+    }
     choices.into_iter().for_each(|line| rows.line(vec![paint.strong(line.into_owned())]));
+    None
+}
+
+fn approval_row(columns: usize, paint: Paint, state: &State, row: &ApprovalRow) -> Vec<Span<'static>> {
+    let approval = &row.approval;
+    let text = describe_action(&approval.action);
+    let name = who(&approval.agent, approval.conversation.as_deref());
+    let head = fit(&format!("{}  {name} wants to {}", approval.id, text.wish), columns.saturating_sub(18), false);
+    let tail = match &row.outcome {
+        Some(outcome) => outcome.clone(),
+        None => format!("expires in {}", until(approval.expires_at, state.now)),
+    };
+    vec![paint.plain(head), paint.faint(fit(&tail, 18, true))]
 }
 
 /// Returns the possible answers with their keys.
