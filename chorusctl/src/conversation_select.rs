@@ -14,7 +14,7 @@ pub const SELECTED: &str = "@";
 pub const MAIN: &str = "main";
 
 /// The commands, and groups of commands, that use no conversation.
-const COMMANDS_WITHOUT_CONVERSATION: [&str; 26] = [
+const COMMANDS_WITHOUT_CONVERSATION: [&str; 27] = [
     "agent",
     "approvals",
     "audit",
@@ -41,6 +41,7 @@ const COMMANDS_WITHOUT_CONVERSATION: [&str; 26] = [
     "tour",
     "trash",
     "usage",
+    "web",
 ];
 
 /// Checks that the command of a parsed command line uses a conversation, if --conversation names one.

@@ -61,6 +61,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::top::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl web`.
+    if let Some(ended) = crate::web::run_if_asked() {
+        return ended;
+    }
     // Nor this: people use `chorusctl import`.
     if let Some(ended) = crate::read_database::run_if_asked() {
         return ended;

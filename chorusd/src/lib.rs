@@ -12,5 +12,10 @@ mod mcp;
 mod read_database;
 pub mod server;
 mod top;
+#[cfg(feature = "web")]
+mod web;
+#[cfg(not(feature = "web"))]
+#[path = "web_stub.rs"]
+mod web;
 
 pub use cli::main;

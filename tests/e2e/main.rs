@@ -50,6 +50,7 @@ mod top;
 mod tour;
 mod trash;
 mod usage;
+mod web;
 
 /// An empty home around the binaries of this package.
 fn home() -> chorus_tests::Home {

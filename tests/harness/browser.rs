@@ -12,7 +12,7 @@ use crate::{Home, skip};
 const BROWSER_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Flags that keep the browser from making network requests of its own.
-const FLAGS: [&str; 11] = [
+pub(crate) const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -43,6 +43,11 @@ impl Browser {
             skip("no chromium here");
         }
         Some(Self { program: found? })
+    }
+
+    /// Returns the path of its program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Opens a page and returns its DOM after loading.

@@ -19,6 +19,7 @@ pub mod frozen_disk;
 pub mod fuzz;
 pub mod gate;
 pub mod home;
+pub mod http_client;
 pub mod http_fault_proxy;
 pub mod import;
 pub mod in_process;
@@ -43,6 +44,7 @@ pub mod small_disk;
 pub mod ssh_server;
 pub mod strace;
 pub mod wait;
+pub mod web_driver;
 
 pub use ctl::Output;
 pub use daemon::Daemon;

@@ -20,6 +20,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "chat",
             "status",
             "top",
+            "web",
         ],
     ),
     (

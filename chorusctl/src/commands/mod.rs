@@ -54,6 +54,7 @@ pub mod transcript;
 pub mod trash;
 pub mod undo;
 pub mod usage;
+pub mod web;
 
 /// The subcommands, in the order of the groups in which the help lists them.
 #[derive(Debug, Subcommand)]
@@ -84,6 +85,8 @@ pub enum Command {
     Status(status::Args),
     /// Show everything on one screen, and answer there
     Top(top::Args),
+    /// Show everything in the browser, and answer there
+    Web(web::Args),
     /// Keep what other coding agents say, as they say it
     Capture(capture::Args),
     /// Import conversations from other programs
@@ -164,6 +167,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Chat(args) => chat::run(&args, app),
         Command::Status(args) => status::run(args, app),
         Command::Top(args) => top::run(&args, app),
+        Command::Web(args) => web::run(&args, app),
         Command::Capture(args) => capture::run(args, app),
         Command::Import(args) => session::import::run(args, app),
         Command::Export(args) => session::export::run(args, app),

@@ -29,7 +29,7 @@ use crate::home;
 
 /// What is asked about, in a profile that allows all else.
 pub const ACTION: &str = "tool:list_models:";
-const ASKING: &str = "[permissions.asking]\nask = [\"tool:list_models:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
+pub const ASKING: &str = "[permissions.asking]\nask = [\"tool:list_models:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
 
 /// How a turn beside the test ends.
 type Turn = JoinHandle<Result<SendResult, CallError>>;

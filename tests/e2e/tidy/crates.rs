@@ -101,6 +101,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "tool-files",
         ],
     ),
+    ("daemon-client", &["proto"]),
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),
     ("ownership-model", &[]),
     ("peers", &["base", "proto", "runtime"]),
@@ -112,6 +113,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("metrics", &["base", "catalog", "config", "engine", "proto", "runtime", "store"]),
     ("tool-files", &[]),
     ("top", &["base", "proto", "remote", "runtime", "terminal-text"]),
+    ("web", &["base", "daemon-client", "proto", "runtime", "session", "terminal-text"]),
 ];
 
 /// Libraries that only these crates below chorusd may use.
@@ -138,6 +140,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("crossterm", &["top"]),
     ("ratatui-core", &["top"]),
     ("ratatui-crossterm", &["top"]),
+    ("axum", &["web"]),
+    ("maud", &["web"]),
 ];
 
 /// Crates without an async runtime.

@@ -26,9 +26,9 @@ pub struct TreeRow {
     /// Counted from 0.
     pub column: usize,
     /// The row branches off from the column to its left.
-    is_branch: bool,
+    pub is_branch: bool,
     /// The row has no parent.
-    is_root: bool,
+    pub is_root: bool,
 }
 
 /// Lays out `nodes`, each an id and its parent. Nodes must be in drawing order: after their parent, and the child that

@@ -9,7 +9,8 @@ use jiff::tz::TimeZone;
 use super::super::Export;
 use super::text::{escape, truncate_line};
 
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of the page.
+pub const STYLE: &str = include_str!("style.css");
 
 /// Forbids the page to fetch, run or send anything. Images are embedded in the page.
 const CONTENT_SECURITY_POLICY: &str =

@@ -11,7 +11,14 @@ use super::text::{escape, show_invisible};
 /// Longer texts are shown without rendering, since nobody writes so much Markdown.
 const MAX_MARKDOWN_BYTES: usize = 256 << 10;
 
-/// Renders `text` as HTML.
+/// How a cell is aligned, as the parser's library writes it and as a class: a page may forbid styles in attributes.
+const ALIGNMENTS: [(&str, &str); 3] = [
+    (" style=\"text-align: left\">", " class=\"left\">"),
+    (" style=\"text-align: center\">", " class=\"center\">"),
+    (" style=\"text-align: right\">", " class=\"right\">"),
+];
+
+/// Renders `text` as HTML, in which only what this module makes is markup.
 pub(super) fn render_markdown(text: &str) -> String {
     if text.len() > MAX_MARKDOWN_BYTES {
         return format!("<div class=\"plain\">{}</div>\n", escape(text));
@@ -24,6 +31,10 @@ pub(super) fn render_markdown(text: &str) -> String {
         SafeEvents { events: &mut parser, links: Vec::new(), pending: VecDeque::new(), used_names: Vec::new() };
     html::push_html(&mut page, &mut safe);
     let named = safe.used_names;
+    // Quotation marks in texts are escaped: only the library writes these.
+    for (style, class) in ALIGNMENTS.iter().filter(|_| text.contains('|')) {
+        page = page.replace(style, class);
+    }
     page.push_str(&render_unused_definitions(&text, &parser, &named));
     page
 }
@@ -140,6 +151,13 @@ mod tests {
         for never in ["<script", "<div", "<b>"] {
             assert!(!page.contains(never), "{never}: {page}");
         }
+    }
+
+    #[test]
+    fn cells_are_aligned_by_classes() {
+        let page = render_markdown("| a | b |\n|--:|:-:|\n| 1 | ` style=\"text-align: right\">` |\n");
+        assert!(page.contains("<th class=\"right\">a</th><th class=\"center\">b</th>"), "{page}");
+        assert!(page.contains("<code>style=&quot;text-align: right&quot;&gt;</code>"), "{page}");
     }
 
     #[test]

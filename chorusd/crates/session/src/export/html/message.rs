@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use chorus_proto::{Attachment, Message, Role, Usage};
 use jiff::tz::TimeZone;
 
-use super::super::Export;
 use super::markdown::render_markdown;
 use super::params;
 use super::text::escape;
@@ -13,20 +12,38 @@ use super::text::escape;
 /// Media types of images that browsers display and that cannot contain scripts.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Writes the message. `number` counts from 1.
-pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, text: &Export<'_>) -> io::Result<()> {
+/// How messages of a conversation are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageStyle<'a> {
+    /// Stands for the author of replies that name none.
+    pub agent_name: &'a str,
+    /// What precedes `#m12` in the link to a message; `{number}` in it stands for the number.
+    pub link: &'a str,
+    pub zone: &'a TimeZone,
+}
+
+/// Writes a message. `number` counts from 1, and `model` is what wrote the message, if that is known. HTML in the message is text.
+///
+/// # Errors
+/// The writer failed.
+pub fn write_message(
+    out: &mut impl Write,
+    number: u64,
+    message: &Message,
+    model: Option<&str>,
+    style: &MessageStyle<'_>,
+) -> io::Result<()> {
     let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
     let at = message.timestamp;
-    let time = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string();
-    let who = escape(&speaker_name(message, &text.header.agent_name));
-    let model = text
-        .reply_model(message)
-        .map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
+    let time = at.to_zoned(style.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
+    let who = escape(&speaker_name(message, style.agent_name));
+    let model = model.map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
+    let link = escape(&style.link.replace("{number}", &number.to_string()));
     writeln!(
         out,
         "<h2><span class=\"who\">{who}</span>{model} <span class=\"at\"><time datetime=\"{at}\">{time}</time> \
-         <a class=\"anchor\" href=\"#m{number}\">#{number}</a></span></h2>"
+         <a class=\"anchor\" href=\"{link}#m{number}\">#{number}</a></span></h2>"
     )?;
     let content = &message.content;
     match message.role {

@@ -10,9 +10,14 @@ mod text;
 
 use std::io::{self, Write};
 
+use jiff::tz::TimeZone;
+
 use super::Export;
 use crate::stored_message::StoredMessage;
 pub(super) use contents::write_entry as write_contents_entry;
+pub use header::STYLE;
+pub use message::{MessageStyle, write_message as write_shown_message};
+pub use text::show_invisible;
 
 /// Writes the part before the table of contents, the one between it and the messages, or the one after the messages.
 pub(super) fn write_frame(out: &mut impl Write, text: &Export<'_>, frame: u8) -> io::Result<()> {
@@ -36,7 +41,9 @@ pub(super) fn write_message(
     number: u64,
     message: &StoredMessage,
 ) -> io::Result<()> {
-    message::write(out, number, &message.to_message()?, text)
+    let message = message.to_message()?;
+    let style = MessageStyle { agent_name: &text.header.agent_name, link: "", zone: &TimeZone::UTC };
+    write_shown_message(out, number, &message, text.reply_model(&message), &style)
 }
 
 #[cfg(test)]

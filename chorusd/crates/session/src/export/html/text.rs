@@ -22,7 +22,8 @@ pub(super) fn escape(text: &str) -> String {
 
 /// Replaces invisible characters, and those that reorder others, by a visible symbol. Line ends, tabs and the joiners
 /// inside emoji stay.
-pub(super) fn show_invisible(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn show_invisible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }

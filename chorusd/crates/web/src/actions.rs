@@ -1,0 +1,136 @@
+//! What a page can change: send a message, cancel a turn, decide an approval.
+
+use std::sync::Arc;
+
+use axum::Form;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use chorus_daemon_client::Failure;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::approvals::{Approve, ApproveParams, Deny, DenyParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::failure_page::{action_failure, is_script};
+use crate::text::live_path;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SendForm {
+    text: String,
+    /// Sent twice, the message is still one.
+    key: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CancelForm {
+    turn: Option<Uuid>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct DecideForm {
+    decision: String,
+    hash: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    back: String,
+}
+
+/// Answers our script with nothing, and a browser without it with the page that it continues at.
+fn done(headers: &HeaderMap, back: &str) -> Response {
+    match is_script(headers) {
+        true => StatusCode::NO_CONTENT.into_response(),
+        false => Redirect::to(back).into_response(),
+    }
+}
+
+fn invalid(message: &str) -> Failure {
+    Failure { message: message.into(), hint: None, kind: Some(ErrorKind::InvalidParams) }
+}
+
+pub(crate) async fn send(
+    State(app): State<Arc<App>>,
+    Path((agent, conversation)): Path<(String, String)>,
+    headers: HeaderMap,
+    Form(form): Form<SendForm>,
+) -> Response {
+    let back = live_path(&agent, Some(&conversation));
+    match start_turn(&app, agent, conversation, form).await {
+        Ok(()) => done(&headers, &back),
+        Err(failure) => action_failure(&headers, failure),
+    }
+}
+
+/// Starts a turn, and returns when it runs or is queued. Its reply arrives in the conversation.
+async fn start_turn(app: &App, agent: String, conversation: String, form: SendForm) -> Result<(), Failure> {
+    if form.text.trim().is_empty() {
+        return Err(invalid("the message is empty"));
+    }
+    let mut daemon = app.connect().await?;
+    let params = SendParams {
+        agent: Some(agent),
+        conversation: Some(conversation),
+        // Forms have the line ends of the network.
+        text: form.text.replace("\r\n", "\n"),
+        key: form.key.filter(|key| !key.is_empty()),
+        stream: true,
+        ..Default::default()
+    };
+    daemon.start::<Send>(&params).await?;
+    // The page that follows the conversation shows how it ends.
+    chorus_runtime::spawn(daemon.finish());
+    Ok(())
+}
+
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Path((agent, conversation)): Path<(String, String)>,
+    headers: HeaderMap,
+    Form(form): Form<CancelForm>,
+) -> Response {
+    let back = live_path(&agent, Some(&conversation));
+    let params = CancelParams { agent: Some(agent), conversation: Some(conversation), turn_id: form.turn };
+    let cancelled = async { app.connect().await?.call::<Cancel>(params).await };
+    match cancelled.await {
+        Ok(_) => done(&headers, &back),
+        Err(failure) => action_failure(&headers, failure),
+    }
+}
+
+pub(crate) async fn decide(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Form(form): Form<DecideForm>,
+) -> Response {
+    // Only to a page of ours.
+    let is_path = form.back.starts_with('/') && !form.back.starts_with("//") && !form.back.contains(['\\', '\r', '\n']);
+    let back = if is_path { form.back.clone() } else { "/approvals".to_owned() };
+    match decide_approval(&app, id, form).await {
+        Ok(()) => done(&headers, &back),
+        Err(failure) => action_failure(&headers, failure),
+    }
+}
+
+async fn decide_approval(app: &App, id: String, form: DecideForm) -> Result<(), Failure> {
+    let mut daemon = app.connect().await?;
+    let decision = &*form.decision;
+    if decision == "deny" {
+        let reason = Some(form.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        return daemon.call::<Deny>(DenyParams { id, reason }).await.map(drop);
+    }
+    if !["once", "always", "pattern", "turn"].contains(&decision) {
+        return Err(invalid("unknown answer"));
+    }
+    let params = ApproveParams {
+        id,
+        always: decision == "always",
+        pattern: decision == "pattern",
+        turn: decision == "turn",
+        hash: Some(form.hash),
+    };
+    daemon.call::<Approve>(params).await.map(drop)
+}

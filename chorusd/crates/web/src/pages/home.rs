@@ -1,0 +1,69 @@
+//! The first page: agents with their conversations, those that are live first, and saved conversations, the newest first.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_terminal_text::units::group_digits;
+use maud::html;
+use serde::Deserialize;
+
+use super::rows::{When, agent_rows, session_row};
+use crate::app::App;
+use crate::failure_page::{PageResult, page};
+use crate::layout::{self, Frame, Section};
+use crate::text::query;
+
+/// The agents that are listed at first, and at most.
+const FEW_AGENTS: u64 = 20;
+const MAX_AGENTS: u64 = 500;
+/// Saved conversations on a page.
+pub(super) const SESSIONS: u64 = 25;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Params {
+    agents: Option<u64>,
+    page: Option<u64>,
+}
+
+pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Params>) -> PageResult {
+    let frame = Frame::new(&app, "Conversations", Section::Conversations);
+    let limit = params.agents.unwrap_or(FEW_AGENTS).clamp(1, MAX_AGENTS);
+    let mut daemon = app.connect().await?;
+    let overview = daemon.status(limit).await?;
+    let history = HistoryParams {
+        all_agents: true,
+        page: params.page,
+        limit: Some(SESSIONS),
+        keep_numbers: true,
+        ..Default::default()
+    };
+    let history = daemon.call::<History>(history).await?;
+    let when = When { now: overview.now, zone: &app.zone };
+    let agents = overview.agents();
+    let listed = overview.status.agents.len() as u64;
+    let main = html! {
+        @if history.page <= 1 {
+            h1 { "Agents" }
+            div #agents data-live {
+                @if agents == 0 {
+                    p.none { "No agents yet. Start a conversation: chorusctl chat. Keep those of other coding agents: chorusctl capture on." }
+                }
+                ul.rows { @for agent in &overview.status.agents { (agent_rows(agent, when)) } }
+            }
+            @if listed < agents {
+                p.none {
+                    (group_digits(listed)) " of " (group_digits(agents)) " agents"
+                    @if limit < MAX_AGENTS { ", " a href=(query(&[("agents", Some(&MAX_AGENTS.to_string()))])) { "more" } }
+                }
+            }
+        }
+        div.heading { h2.section { "Saved conversations" } span.none { (group_digits(history.total)) } }
+        div #sessions data-live {
+            @if history.sessions.is_empty() { p.none { "Nothing is saved yet." } }
+            ul.rows { @for session in &history.sessions { (session_row(session, when)) } }
+        }
+        (layout::pages(history.page, history.pages, |page| query(&[("page", Some(&page.to_string()))])))
+    };
+    Ok(page(layout::page(&frame, &overview, &main)))
+}

@@ -1,0 +1,92 @@
+//! Messages of a conversation, in pages.
+
+use chorus_proto::{Message, Role};
+use chorus_session::export::html::{MessageStyle, write_shown_message};
+use maud::{Markup, PreEscaped, html};
+
+/// Messages on a page.
+pub(super) const MESSAGES: u64 = 50;
+/// Messages before the one that a permalink names.
+const BEFORE: u64 = 5;
+
+/// A page of messages, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) start: u64,
+    pub(super) total: u64,
+}
+
+impl Page {
+    /// Returns the page whose first message is `from`, counted from 1; or that has `message`; or else the one at `default`.
+    pub(super) fn find(total: u64, from: Option<u64>, message: Option<u64>, default: u64) -> Self {
+        let start = match (from, message) {
+            (Some(from), _) => from.saturating_sub(1),
+            (None, Some(message)) => message.saturating_sub(1 + BEFORE),
+            (None, None) => default,
+        };
+        Self { start: start.min(total.saturating_sub(1)), total }
+    }
+
+    /// Returns links to the other pages, by the numbers of their first messages. `shown` messages are on this one.
+    pub(super) fn links(self, shown: u64, path: &str) -> Markup {
+        let Self { start, total } = self;
+        let end = start + shown;
+        let link = |start: u64| format!("{path}?from={}", start + 1);
+        let last = total.saturating_sub(MESSAGES);
+        html! {
+            @if start > 0 || end < total {
+                nav.pages aria-label="Messages" {
+                    @if start > 0 {
+                        a href=(link(0)) { "First" }
+                        a rel="prev" href=(link(start.saturating_sub(MESSAGES))) { "← Earlier" }
+                    }
+                    span { (start + 1) "–" (end) " of " (total) }
+                    @if end < total {
+                        a rel="next" href=(link(end)) { "Later →" }
+                        a href=(link(last)) { "Last" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Renders messages; the first has the number `first`, counted from 1. `model` returns what wrote a message.
+pub(super) fn render<'a>(
+    messages: &'a [Message],
+    first: u64,
+    style: &MessageStyle<'_>,
+    model: impl Fn(&'a Message) -> Option<&'a str>,
+) -> Markup {
+    let mut out = Vec::new();
+    for (number, message) in (first..).zip(messages) {
+        let model = model(message).filter(|_| message.role == Role::Assistant && !message.generated);
+        // Writing to memory cannot fail.
+        let _ = write_shown_message(&mut out, number, message, model, style);
+    }
+    PreEscaped(String::from_utf8(out).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_message_that_was_asked_for() {
+        assert_eq!(Page::find(200, None, Some(120), 0).start, 114);
+        assert_eq!(Page::find(200, None, Some(2), 0).start, 0);
+        assert_eq!(Page::find(200, Some(51), Some(120), 0).start, 50);
+        assert_eq!(Page::find(200, None, None, 150).start, 150);
+        assert_eq!(Page::find(3, Some(900), None, 0).start, 2);
+        assert_eq!(Page::find(0, Some(900), None, 0).start, 0);
+    }
+
+    #[test]
+    fn the_links_lead_to_the_other_pages() {
+        let links = Page { start: 50, total: 200 }.links(50, "/x").into_string();
+        for due in ["/x?from=1\"", "/x?from=101\"", "/x?from=151\"", "51–100 of 200"] {
+            assert!(links.contains(due), "{due}: {links}");
+        }
+        assert_eq!(Page { start: 0, total: 20 }.links(20, "/x").into_string(), "");
+    }
+}

@@ -1,0 +1,90 @@
+//! A saved conversation.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use chorus_proto::methods::session::{Get, GetParams, GetResult};
+use chorus_proto::{Message, Trigger};
+use chorus_session::export::html::MessageStyle;
+use chorus_terminal_text::units::count_messages;
+use maud::html;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::messages::{MESSAGES, Page, render};
+use crate::app::{App, Daemon, Overview};
+use crate::failure_page::{PageResult, page};
+use crate::layout::{self, Frame, Section};
+use crate::text::{agent_path, clock, short, title};
+use chorus_daemon_client::Failure;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Params {
+    from: Option<u64>,
+    m: Option<u64>,
+}
+
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    Path(id): Path<Uuid>,
+    Query(params): Query<Params>,
+) -> PageResult {
+    let revision = app.hub.revision();
+    let mut daemon = app.connect().await?;
+    // Whoever names an agent, whichever it is, may read the sessions of all by their id.
+    let overview = daemon.status(1).await?;
+    let wanted = Page::find(u64::MAX, params.from, params.m, 0);
+    let (shown, start) = get(&mut daemon, &overview, id, wanted.start).await?;
+    let header = &shown.session.header;
+    let place = Page { start, total: header.message_count };
+    let path = format!("/session/{id}");
+    let name = title(header.description.as_deref(), header.summary.as_deref(), &header.session_id);
+    let link = format!("{path}?m={{number}}");
+    let style = MessageStyle { agent_name: &header.agent_name, link: &link, zone: &app.zone };
+    let model = |message: &Message| match message.imported_from() {
+        Some(_) if header.trigger != Trigger::Import => None,
+        _ => header.model.as_deref(),
+    };
+    let links = place.links(shown.messages.len() as u64, &path);
+    let agent = agent_path(&header.agent_name);
+    let main = html! {
+        div.heading {
+            h1 { (name) }
+        }
+        p.line {
+            a href=(agent) { (short(&header.agent_name, 64)) }
+            @if let Some(conversation) = &header.conversation { " · " (short(&conversation.name, 64)) }
+            @if let Some(model) = &header.model { " · " (short(model, 64)) }
+            " · " (count_messages(header.message_count))
+            " · saved " (clock(header.saved_at, &app.zone)) ", " (header.trigger.reason())
+            @for tag in &header.tags { " " span.tag { "#" (short(tag, 40)) } }
+            " · " a href=(format!("{agent}/tree#s{id}")) { "tree" }
+        }
+        @if let Some(summary) = header.summary.as_deref().filter(|_| header.description.is_some()) { p.summary { (short(summary, 2000)) } }
+        @for warning in &shown.warnings { p.warning { (warning) } }
+        (links)
+        section #messages { (render(&shown.messages, start + 1, &style, model)) }
+        (links)
+        p.none { "Continue it: " code { "chorusctl restore " (shown.session.short_id) } }
+    };
+    let frame = Frame { revision, ..Frame::new(&app, &name, Section::Conversations) };
+    Ok(page(layout::page(&frame, &overview, &main)))
+}
+
+/// Reads a page of a session. A page after the end becomes the last one.
+async fn get(daemon: &mut Daemon, overview: &Overview, id: Uuid, start: u64) -> Result<(GetResult, u64), Failure> {
+    let agent = overview.status.agents.first().map(|agent| agent.name.clone());
+    let params = |offset| GetParams {
+        agent: agent.clone(),
+        session: id.to_string(),
+        offset: Some(offset),
+        limit: Some(MESSAGES),
+        ..Default::default()
+    };
+    if start == 0 {
+        return Ok((daemon.call::<Get>(params(0)).await?, 0));
+    }
+    let header = daemon.call::<Get>(GetParams { limit: Some(0), ..params(0) }).await?.session.header;
+    let start = start.min(header.message_count.saturating_sub(1));
+    Ok((daemon.call::<Get>(params(start)).await?, start))
+}

@@ -1,0 +1,60 @@
+//! The addresses of the pages.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use chorus_session::export::html;
+
+use crate::app::App;
+use crate::failure_page::plain_page;
+use crate::{actions, guard, pages, stream};
+
+/// The address of the link that is printed.
+pub(crate) const OPEN: &str = "/open";
+pub(crate) const SCRIPT: &str = "/script.js";
+pub(crate) const STYLE: &str = "/style.css";
+pub(crate) const EVENTS: &str = "/events";
+
+/// Returns the pages, each behind the checks of [`guard`]. Without writing, what changes something does not exist.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let mut router = Router::new()
+        .route("/", get(pages::home::show))
+        .route(OPEN, get(pages::open::show))
+        .route(SCRIPT, get(script))
+        .route(STYLE, get(style))
+        .route(EVENTS, get(stream::events))
+        .route("/search", get(pages::search::show))
+        .route("/usage", get(pages::usage::show))
+        .route("/approvals", get(pages::approvals::show))
+        .route("/agent/{agent}", get(pages::agent::show))
+        .route("/agent/{agent}/tree", get(pages::tree::show))
+        .route("/agent/{agent}/live/{conversation}", get(pages::live::show))
+        .route("/agent/{agent}/live/{conversation}/new", get(pages::live::show_new))
+        .route("/agent/{agent}/live/{conversation}/state", get(pages::live::show_state))
+        .route("/session/{session}", get(pages::session::show));
+    if !app.is_read_only {
+        router = router
+            .route("/agent/{agent}/live/{conversation}/send", post(actions::send))
+            .route("/agent/{agent}/live/{conversation}/cancel", post(actions::cancel))
+            .route("/approvals/{approval}", post(actions::decide));
+    }
+    router.fallback(missing).layer(from_fn_with_state(app.clone(), guard::guard)).with_state(app)
+}
+
+async fn missing() -> Response {
+    plain_page(StatusCode::NOT_FOUND, "No such page", "The address may be misspelled.")
+}
+
+async fn script() -> Response {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("script.js")).into_response()
+}
+
+/// The style of an exported page, and what the pages here have besides.
+async fn style() -> Response {
+    let style = [html::STYLE, include_str!("style.css")].concat();
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], style).into_response()
+}

@@ -1,0 +1,333 @@
+// Fetches parts of the pages again when something changes, follows a conversation, searches as one types, and handles keys.
+// Everything that it shows was made by the server, or is set as text.
+'use strict';
+(() => {
+  const find = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const SCRIPT = { 'X-Chorus-Script': '1' };
+  const body = document.body;
+
+  // The answer to the link.
+  const go = find('[data-go]');
+  if (go) {
+    location.replace(go.dataset.go);
+    return;
+  }
+
+  // Ages grow.
+  const age = (seconds) => {
+    const units = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'], [5184000, 86400, 'days'], [63072000, 2592000, 'months']];
+    if (seconds < 10) return 'now';
+    const [, size, name] = units.find(([limit]) => seconds < limit) || [0, 31536000, 'years'];
+    const count = Math.floor(seconds / size);
+    return `${count} ${name === 'days' && count === 1 ? 'day' : name}`;
+  };
+  const updateAges = () => all('time.age').forEach((time) => {
+    const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
+    if (!Number.isNaN(seconds)) time.textContent = age(seconds);
+  });
+  setInterval(updateAges, 30000);
+
+  const parse = (text) => new DOMParser().parseFromString(text, 'text/html');
+  const fetchPage = async (address, options = {}) => {
+    const response = await fetch(address, { headers: SCRIPT, ...options });
+    if (response.status === 401) location.reload();
+    return response;
+  };
+
+  // The part that is being used is not replaced under the user's hands.
+  const isInUse = (region) => region.contains(document.activeElement) &&
+    document.activeElement.matches('input, textarea') && document.activeElement.value !== '';
+
+  // Replaces what has changed, at most once a second: the parts that an event of this type concerns, or all.
+  let refreshing = false;
+  let due = new Set();
+  let refreshedAt = 0;
+  const sourceOf = (region) => region.dataset.src || location.pathname + location.search;
+  const concerns = (type, region) =>
+    !type || !region.dataset.on || region.dataset.on.split(' ').some((prefix) => type.startsWith(prefix));
+  const refresh = async (type) => {
+    all('[data-live]').filter((region) => concerns(type, region)).forEach((region) => due.add(sourceOf(region)));
+    if (refreshing) return;
+    refreshing = true;
+    while (due.size) {
+      await new Promise((done) => setTimeout(done, Math.max(150, refreshedAt + 1000 - Date.now())));
+      const sources = due;
+      due = new Set();
+      refreshedAt = Date.now();
+      for (const source of sources) {
+        try {
+          const response = await fetchPage(source);
+          if (!response.ok) continue;
+          const page = parse(await response.text());
+          for (const region of all('[data-live]')) {
+            if (sourceOf(region) !== source) continue;
+            const fresh = page.getElementById(region.id);
+            if (fresh && !isInUse(region) && fresh.innerHTML !== region.innerHTML) replace(region, fresh);
+          }
+        } catch { /* The line above says that the connection is lost. */ }
+      }
+      updateAges();
+    }
+    refreshing = false;
+  };
+  const replace = (region, fresh) => {
+    const focused = region.contains(document.activeElement) ? items().indexOf(document.activeElement) : -1;
+    const open = all('details', region).map((details) => details.open);
+    region.replaceChildren(...document.adoptNode(fresh).childNodes);
+    all('details', region).forEach((details, at) => { if (open[at]) details.open = true; });
+    if (focused >= 0) items()[Math.min(focused, items().length - 1)]?.focus();
+  };
+
+  // A conversation that grows.
+  const messages = find('#messages[data-follow]');
+  const partial = find('#partial');
+  const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 160;
+  const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
+  let step = null;
+  const write = (text) => {
+    if (!partial || !text) return;
+    const follow = atEnd();
+    if (!step) {
+      step = document.createElement('article');
+      step.className = 'assistant partial';
+      all('.bad', partial).forEach((line) => line.remove());
+      partial.append(step);
+    }
+    step.append(text);
+    if (follow) toEnd();
+  };
+  const note = (text, kind) => {
+    if (!partial || !text) return;
+    const follow = atEnd();
+    const line = document.createElement('p');
+    line.className = `line ${kind}`;
+    line.textContent = text;
+    partial.append(line);
+    if (follow) toEnd();
+  };
+  // What is shown of a turn that has ended, which the messages have.
+  let ended = [];
+  const endTurn = () => {
+    step = null;
+    if (partial) ended.push(...[...partial.children].filter((child) => !child.matches('.bad')));
+  };
+  let reading = false;
+  let unread = false;
+  const readMessages = async () => {
+    if (!messages) return;
+    unread = true;
+    if (reading) return;
+    reading = true;
+    while (unread) {
+      unread = false;
+      // What was written up to now is in the messages.
+      const written = partial ? [...partial.children].filter((child) => child !== step && !child.matches('.bad')) : [];
+      const done = ended;
+      ended = [];
+      const query = new URLSearchParams({ after: messages.dataset.count });
+      if (messages.dataset.context) query.set('context', messages.dataset.context);
+      try {
+        const response = await fetchPage(`${messages.dataset.follow}?${query}`);
+        if (response.status === 409) { keepDraft(); location.reload(); return; }
+        if (!response.ok) break;
+        const context = response.headers.get('X-Context');
+        if (context) messages.dataset.context = context;
+        const fresh = all('article', parse(await response.text()));
+        const follow = atEnd();
+        done.forEach((child) => child.remove());
+        if (fresh.length) {
+          find('#empty')?.remove();
+          messages.append(...fresh.map((article) => document.adoptNode(article)));
+          messages.dataset.count = Number(messages.dataset.count) + fresh.length;
+          written.forEach((child) => child.remove());
+          if (fresh.length >= 50) unread = true;
+          if (follow) toEnd();
+        }
+      } catch { break; }
+    }
+    reading = false;
+  };
+  const onTurn = ({ kind, text }) => {
+    switch (kind) {
+      case 'attached': partial?.replaceChildren(); step = null; readMessages(); break;
+      case 'text': write(text); break;
+      case 'tool': step = null; note(text, 'tool'); readMessages(); refresh(); break;
+      case 'note': note(text, 'note'); break;
+      case 'ended': endTurn(); if (text) note(text, 'bad'); readMessages(); refresh(); break;
+      case 'messages': readMessages(); refresh(); break;
+      case 'state': refresh(); break;
+    }
+  };
+
+  // The stream of changes. A page that is hidden has none: browsers open only six connections to a server.
+  const connection = find('#connection');
+  const say = (text) => {
+    if (!connection) return;
+    connection.hidden = !text;
+    connection.textContent = text;
+  };
+  let stream = null;
+  let revision = body.dataset.revision;
+  const connect = () => {
+    if (stream || !body.dataset.events || document.hidden) return;
+    const address = new URL(body.dataset.events, location.href);
+    address.searchParams.set('after', revision);
+    stream = new EventSource(address);
+    stream.addEventListener('daemon', (event) => {
+      revision = event.lastEventId || revision;
+      say(event.data === 'away' ? 'chorusd has stopped; trying again' : '');
+    });
+    stream.addEventListener('change', (event) => {
+      revision = event.lastEventId || revision;
+      const { type, agent, conversation } = JSON.parse(event.data);
+      refresh(type === 'missed' ? '' : type);
+      const followed = new URLSearchParams(address.search);
+      const isOurs = !agent || agent === followed.get('agent') && (conversation || null) === followed.get('conversation');
+      if (messages && isOurs && (type === 'missed' || /^(message|context|turn|tool)\./.test(type))) readMessages();
+    });
+    stream.addEventListener('turn', (event) => onTurn(JSON.parse(event.data)));
+    stream.onerror = () => {
+      say('chorusctl web cannot be reached; trying again');
+      if (stream.readyState === EventSource.CLOSED) {
+        stream = null;
+        setTimeout(connect, 3000);
+      }
+    };
+  };
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) return connect();
+    stream?.close();
+    stream = null;
+  });
+  connect();
+
+  // Forms that change something stay on their page.
+  document.addEventListener('submit', async (event) => {
+    const form = event.target;
+    if (!form.matches('[data-post]')) return;
+    event.preventDefault();
+    const problem = find('.problem', form);
+    const fields = new URLSearchParams(new FormData(form, event.submitter));
+    const buttons = all('button', form);
+    buttons.forEach((button) => { button.disabled = true; });
+    let failed = 'chorusctl web cannot be reached';
+    try {
+      const response = await fetchPage(form.action, { method: 'POST', body: fields });
+      failed = response.ok ? '' : (await response.text()).trim() || `failed: ${response.status}`;
+    } catch { /* It says so below. */ }
+    buttons.forEach((button) => { button.disabled = false; });
+    if (problem) problem.textContent = failed;
+    if (!failed && form.matches('[data-clear]')) {
+      find('textarea', form).value = '';
+      sessionStorage.removeItem(location.pathname);
+      form.elements.key.value = `web:${crypto.randomUUID()}`;
+      toEnd();
+    }
+    if (!failed) document.activeElement?.blur?.();
+    if (!failed && form.matches('[data-clear]') && !matchMedia('(pointer: coarse)').matches) find('textarea', form).focus();
+    refresh();
+    readMessages();
+  });
+
+  // What was written and not sent survives that the page is read again.
+  const text = find('#text');
+  const keepDraft = () => { if (text) sessionStorage.setItem(location.pathname, text.value); };
+  if (text) {
+    text.value = text.value || sessionStorage.getItem(location.pathname) || '';
+    text.addEventListener('input', keepDraft);
+    text.addEventListener('keydown', (event) => {
+      const sends = event.key === 'Enter' && !event.shiftKey && !event.isComposing && !matchMedia('(pointer: coarse)').matches;
+      if (!sends) return;
+      event.preventDefault();
+      if (text.value.trim()) text.form.requestSubmit();
+    });
+  }
+  // Messages get their height when they are seen.
+  if (messages && !location.hash && !location.search) {
+    toEnd();
+    requestAnimationFrame(toEnd);
+  }
+
+  // Search as one types: on the page of the search, or above any other.
+  const words = find('#words');
+  let asked = null;
+  let timer = 0;
+  const search = async () => {
+    asked?.abort();
+    const query = words.value.trim();
+    const isSearchPage = location.pathname === '/search';
+    let results = find('#results');
+    if (!query && !isSearchPage) {
+      results?.remove();
+      find('#main').hidden = false;
+      return;
+    }
+    asked = new AbortController();
+    try {
+      const response = await fetchPage(`/search?${new URLSearchParams({ q: query })}`, { signal: asked.signal });
+      const fresh = find('#results', parse(await response.text()));
+      if (!response.ok || !fresh) return;
+      results = find('#results');
+      if (results) {
+        results.replaceChildren(...document.adoptNode(fresh).childNodes);
+      } else {
+        find('#main').before(document.adoptNode(fresh));
+        find('#main').hidden = true;
+      }
+      if (isSearchPage) history.replaceState(null, '', `/search?${new URLSearchParams({ q: query })}`);
+      updateAges();
+    } catch { /* A newer one was typed. */ }
+  };
+  words?.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(search, 120);
+  });
+  if (location.pathname === '/search') words?.focus();
+
+  // Keys.
+  const items = () => all('[data-item], article[id]').filter((item) => item.offsetParent !== null);
+  const select = (at) => {
+    const list = items();
+    const item = list[Math.max(0, Math.min(at, list.length - 1))];
+    if (!item) return;
+    if (!item.matches('a, [tabindex]')) item.tabIndex = -1;
+    item.focus();
+    item.scrollIntoView({ block: 'nearest' });
+  };
+  const selected = () => items().indexOf(document.activeElement);
+  const help = find('#help');
+  const keys = {
+    '/': () => { words?.focus(); words?.select(); },
+    '?': () => help?.showModal(),
+    j: () => select(selected() + 1),
+    k: () => select(selected() < 0 ? 0 : selected() - 1),
+    g: () => select(0),
+    G: () => select(items().length - 1),
+    i: () => text?.focus(),
+    h: () => location.assign('/'),
+    u: () => location.assign('/usage'),
+    a: () => location.assign('/approvals'),
+  };
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || help?.open) return;
+    const isWriting = document.activeElement?.matches('input, textarea, select');
+    if (event.key === 'Escape') {
+      if (document.activeElement === words && words.value) {
+        words.value = '';
+        search();
+      }
+      document.activeElement?.blur();
+    } else if (document.activeElement === words && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      event.preventDefault();
+      select(event.key === 'ArrowDown' ? 0 : -1);
+    } else if (!isWriting) {
+      const isList = document.activeElement?.matches('[data-item]');
+      const name = isList && event.key === 'ArrowDown' ? 'j' : isList && event.key === 'ArrowUp' ? 'k' : event.key;
+      if (!Object.hasOwn(keys, name)) return;
+      event.preventDefault();
+      keys[name]();
+    }
+  });
+  body.dataset.ready = '1';
+})();
