@@ -12,7 +12,6 @@ use chorus_tests::http_client::exchange;
 use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, Home, InteractiveCommand, home};
 
-const AGENTS: usize = 10_000;
 const LIVE: usize = 100;
 const MESSAGES: usize = 100_000;
 const ROUNDS: usize = 100;
@@ -61,9 +60,14 @@ fn status(client: &mut Client, limit: u64) {
     client.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }).expect("status");
 }
 
+fn agent_count() -> usize {
+    std::env::var("CHORUS_AGENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(10_000)
+}
+
 fn main() {
+    let agents = agent_count();
     let home = home!();
-    create_agents(&home, AGENTS);
+    create_agents(&home, agents);
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     for n in 0..LIVE {
@@ -75,7 +79,7 @@ fn main() {
     use_realtime_scheduler();
     let mut other = daemon.client();
     print_report(measure_paired(
-        format!("first page, {AGENTS} agents"),
+        format!("first page, {agents} agents"),
         TARGET,
         ROUNDS,
         || {

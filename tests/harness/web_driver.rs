@@ -117,20 +117,29 @@ impl WebDriver {
 
     /// Clicks on the first element that a CSS selector finds.
     pub fn click(&self, selector: &str) {
-        let element = self.element(selector);
-        self.call(&format!("element/{element}/click"), &json!({}));
+        self.act(selector, "click", &json!({}));
     }
 
     /// Types into an element. `\u{e007}` is Enter.
     pub fn type_into(&self, selector: &str, text: &str) {
-        let element = self.element(selector);
-        self.call(&format!("element/{element}/value"), &json!({"text": text}));
+        self.act(selector, "value", &json!({"text": text}));
     }
 
-    fn element(&self, selector: &str) -> String {
-        let found = self.call("element", &json!({"using": "css selector", "value": selector}));
-        let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str);
-        id.expect("an element").to_owned()
+    /// Does something with an element; again if the page replaced the element after it was found.
+    fn act(&self, selector: &str, action: &str, body: &Value) {
+        let wanted = json!({"using": "css selector", "value": selector});
+        wait_until(&format!("{action} of {selector}"), DEADLINE, || {
+            let found = self.call("element", &wanted);
+            let element = found.as_object()?.values().next()?.as_str()?.to_owned();
+            let path = format!("/session/{}/element/{element}/{action}", self.session);
+            match self.try_request("POST", &path, body) {
+                Ok(_) => Some(()),
+                Err(error) => {
+                    assert!(error.contains("stale element"), "{action} of {selector}: {error}");
+                    None
+                }
+            }
+        });
     }
 
     /// Presses keys, wherever the focus is.

@@ -7,6 +7,8 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 
+use serde_json::Value;
+
 use super::{PRICES, Web, fixture, import_transcripts};
 use crate::approvals::{decisions, queue_calls, start_fixture};
 use crate::home;
@@ -149,8 +151,9 @@ fn it_searches_as_one_types() {
     let Some(browser) = web.browse(&fixture.home) else { return };
     // The index may be a moment behind.
     chorus_tests::wait_until("the index", chorus_tests::DEADLINE, || {
-        let found = chorusctl(&fixture.home, ["search", "cache"]);
-        (found.status == 0 && found.stdout.contains("drop")).then_some(())
+        let found = chorusctl(&fixture.home, ["--json", "search", "cache"]);
+        let found: Value = serde_json::from_str(&found.stdout).ok()?;
+        (found["index"]["complete"] == true && found["hits"][0]["session"].is_object()).then_some(())
     });
     browser.press("/");
     browser.press("cach");

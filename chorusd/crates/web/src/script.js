@@ -22,11 +22,11 @@
     const count = Math.floor(seconds / size);
     return `${count} ${name === 'days' && count === 1 ? 'day' : name}`;
   };
-  const updateAges = () => all('time.age').forEach((time) => {
+  const updateAges = (root = document) => all('time.age', root).forEach((time) => {
     const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
     if (!Number.isNaN(seconds)) time.textContent = age(seconds);
   });
-  setInterval(updateAges, 30000);
+  setInterval(() => updateAges(), 30000);
 
   const parse = (text) => new DOMParser().parseFromString(text, 'text/html');
   const fetchPage = async (address, options = {}) => {
@@ -35,9 +35,20 @@
     return response;
   };
 
-  // The part that is being used is not replaced under the user's hands.
-  const isInUse = (region) => region.contains(document.activeElement) &&
+  // The part that is being used is not replaced under the user's hands: a click needs the same button at its end.
+  let pressed = null;
+  let isBehind = false;
+  const isInUse = (region) => region.contains(pressed) || region.contains(document.activeElement) &&
     document.activeElement.matches('input, textarea') && document.activeElement.value !== '';
+  document.addEventListener('pointerdown', (event) => { pressed = event.target; });
+  ['pointerup', 'pointercancel'].forEach((name) => document.addEventListener(name, () => {
+    // The click comes after it.
+    setTimeout(() => {
+      pressed = null;
+      if (isBehind) refresh();
+      isBehind = false;
+    });
+  }));
 
   // Replaces what has changed, at most once a second: the parts that an event of this type concerns, or all.
   let refreshing = false;
@@ -63,6 +74,8 @@
           for (const region of all('[data-live]')) {
             if (sourceOf(region) !== source) continue;
             const fresh = page.getElementById(region.id);
+            if (fresh) updateAges(fresh);
+            isBehind ||= region.contains(pressed);
             if (fresh && !isInUse(region) && fresh.innerHTML !== region.innerHTML) replace(region, fresh);
           }
         } catch { /* The line above says that the connection is lost. */ }
