@@ -148,6 +148,11 @@ impl Search {
         self.answered_query == self.editor.text().trim()
     }
 
+    /// Returns true if more may be found, because the index was not complete.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.result.as_ref().is_some_and(|result| result.index.percent_indexed().is_some())
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.agents.len() + self.result.as_ref().map_or(0, |result| result.hits.len())
     }

@@ -211,6 +211,9 @@ impl State {
             Input::Incoming(incoming) => self.on_incoming(incoming),
             Input::Tick => {
                 self.notice.take_if(|notice| notice.until <= now);
+                if self.link == Link::Connected {
+                    self.search_again();
+                }
             }
         }
         let day = now.to_zoned(self.zone.clone()).date();
@@ -232,6 +235,7 @@ impl State {
             || !self.approvals.is_empty()
             || self.link != Link::Connected
             || self.outboxes.has_unconfirmed()
+            || self.panels.iter().any(|panel| matches!(panel, Panel::Search(search) if search.is_partial()))
             || self.refresh.unanswered_since().is_some()
             || self.shows_seconds();
         let tick = SignedDuration::from_secs(if is_busy { 1 } else { 5 });

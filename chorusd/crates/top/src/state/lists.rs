@@ -293,6 +293,18 @@ impl State {
         self.request(Request::Search { query, number });
     }
 
+    /// Requests the hits of a query again whose index was not complete.
+    pub(super) fn search_again(&mut self) {
+        let number = self.queries + 1;
+        let Some(search) = self.search() else { return };
+        if search.requested.is_none() && search.is_current() && search.is_partial() {
+            search.requested = Some(number);
+            let query = search.query.clone();
+            self.queries = number;
+            self.request(Request::Search { query, number });
+        }
+    }
+
     fn open_search_row(&mut self) {
         let Some(Panel::Search(search)) = self.panels.last() else { return };
         match search.row(search.selection.at) {

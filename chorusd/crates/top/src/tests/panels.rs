@@ -130,6 +130,29 @@ fn a_search_is_continued_after_the_daemon_was_away() {
 }
 
 #[test]
+fn a_search_in_an_index_that_is_not_complete_is_repeated() {
+    let mut shown = TestScreen::new(NARROW);
+    shown.key(KeyCode::Char('/'));
+    let request = shown.key(KeyCode::Char('w')).remove(0);
+    let hits = |is_complete| {
+        let mut hits = golden::<chorus_proto::methods::search::Search>(include_str!(
+            "../../../../../proto/golden/v1/search.result.json"
+        ));
+        (hits.index.complete, hits.index.indexed) = (is_complete, if is_complete { hits.index.total } else { 600 });
+        Answer::Hits(Box::new(hits))
+    };
+    shown.answer(request, hits(false));
+    assert!(shown.text().contains("(search index "), "{}", shown.text());
+    let again = Request::Search { query: "w".into(), number: 2 };
+    let tick = |shown: &mut TestScreen| shown.handle(crate::state::Input::Tick);
+    assert!(tick(&mut shown).contains(&crate::state::Effect::Request(again.clone())));
+    assert_eq!(tick(&mut shown), [], "one at a time");
+    shown.answer(again, hits(true));
+    assert!(!shown.text().contains("search index"));
+    assert_eq!(tick(&mut shown), []);
+}
+
+#[test]
 fn a_saved_conversation_is_read() {
     let mut shown = TestScreen::new(NARROW);
     shown.key(KeyCode::End);
