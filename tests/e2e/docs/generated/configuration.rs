@@ -61,7 +61,7 @@ const AGENT: &str = "
 ";
 
 /// The text before the keys of a table.
-const TABLES: [(&str, &str); 14] = [
+const TABLES: [(&str, &str); 15] = [
     ("", "These keys come before the first table."),
     ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
     ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
