@@ -143,6 +143,8 @@ fn the_screen_comes_back() {
     machines.there.reply("Hello.");
     top.type_text("good day\r");
     top.wait_for_rows((80, 24), 0, "the reply", |rows| rows.iter().any(|row| row.contains("  Hello.")));
+    // The reply is shown before it is recorded.
+    wait_until("its record", DEADLINE, || (machines.there.client().messages("api").len() >= 4).then_some(()));
     assert_eq!(machines.there.client().messages("api").len(), 4);
     top.type_text("\u{1b}");
     top.wait_for_rows((80, 24), 0, "the list", |rows| rows.iter().any(|row| row.starts_with("AGENT ")));
