@@ -30,7 +30,7 @@ pub(crate) fn find(app: &App) -> Result<Option<Arc<Host>>, Error> {
         return Err(Error::usage("--socket is for this machine, --host for another one")
             .with_hint("name a socket there in config.toml: [hosts.NAME] with socket = \"/PATH\""));
     }
-    let host = Host::find(&name, app.paths()?).map_err(|error| error_of(&error))?;
+    let host = Host::find(&name, app.paths()?).map_err(|error| error_of(&error))?.with_timeout(app.global.timeout);
     Ok(Some(Arc::new(if app.global.no_autostart { host.without_autostart() } else { host })))
 }
 

@@ -10,7 +10,7 @@ use chorus_remote::Host;
 use crate::conversation_select::MAIN;
 
 /// The commands that concern the installation of the machine they run on.
-const OF_INSTALLATION: [&str; 11] = [
+const OF_INSTALLATION: [&str; 12] = [
     "backup ",
     "cluster cert",
     "daemon ",
@@ -22,7 +22,14 @@ const OF_INSTALLATION: [&str; 11] = [
     "store ",
     "sync",
     "tour",
+    "web",
 ];
+
+/// Returns true if the command after `chorusctl ` is one of the installation.
+fn is_of_installation(rest: &str) -> bool {
+    let after_socket = rest.strip_prefix("--socket ").and_then(|rest| Some(rest.split_once(' ')?.1));
+    OF_INSTALLATION.iter().any(|name| after_socket.unwrap_or(rest).starts_with(name))
+}
 
 /// Returns true if commands without `--host` are for another machine, too.
 fn host_variable_is_set() -> bool {
@@ -58,7 +65,11 @@ impl CommandText {
         let mut parts = text.split(PROGRAM);
         let mut named = parts.next().unwrap_or_default().to_owned();
         for part in parts {
-            match self.slash_name(&NamedCommand::parse(part)) {
+            // A chat has no slash command for what is typed on another machine.
+            let slash = self
+                .slash_name(&NamedCommand::parse(part))
+                .filter(|_| self.host.is_none() || !is_of_installation(part));
+            match slash {
                 Some(slash) => named.push_str(&slash),
                 None => {
                     let command = format!("{PROGRAM}{part}");
@@ -73,7 +84,7 @@ impl CommandText {
     /// Adds the other machine to a command: for the installation there, it is typed there.
     fn add_host(&self, command: String) -> String {
         let Some((host, rest)) = self.host.as_ref().zip(command.strip_prefix(PROGRAM)) else { return command };
-        if OF_INSTALLATION.iter().any(|name| rest.starts_with(name)) {
+        if is_of_installation(rest) {
             return host.shell_line(rest);
         }
         match host_variable_is_set() {

@@ -31,6 +31,14 @@ fn each_failure_says_what_happened_and_what_to_do() {
     server.write_chorusctl(&format!("#!/bin/sh\necho '{report}' >&2\nexit 4\n"));
     let said = fails(4, "box: no daemon running");
     assert!(said.contains("hint: start it"), "{said}");
+    // One that says nothing is given up in the time of the command line, and what is typed there is no circle.
+    server.write_chorusctl("#!/bin/sh\nexec sleep 600\n");
+    let failed = machines.run(&["--timeout", "1s", "status"]);
+    let said = failed.expect_failure_with_hint(1);
+    assert!(said.contains("box") && said.contains("in time"), "{said}");
+    let refused = machines.run(&["web"]);
+    let said = refused.expect_failure_with_hint(2);
+    assert!(said.contains("hint: run it there: ssh box ") && said.trim_end().ends_with(" web"), "{said}");
 }
 
 #[test]

@@ -136,7 +136,10 @@ fn lists_have_pages_and_filters() {
     }
     let mut mcp = McpClient::start(&home, &["mcp"]);
     let first = mcp.text_of("list", json!({"limit": 2}));
-    assert!(first.starts_with("5 conversations") && first.contains("topic four") && first.contains("topic three"), "{first}");
+    assert!(
+        first.starts_with("5 conversations") && first.contains("topic four") && first.contains("topic three"),
+        "{first}"
+    );
     assert!(first.contains("page 1 of 3; for more, set `page` to 2") && !first.contains("topic two"), "{first}");
     let last = mcp.text_of("list", json!({"limit": 2, "page": 3}));
     assert!(last.contains("topic zero") && !last.contains("for more"), "{last}");

@@ -2,7 +2,7 @@
 
 use chorus_proto::Client;
 use chorus_proto::shell_word::shell_word;
-use chorus_remote::{CONNECT_TIMEOUT, Prompts, RemoteCommand, Ssh};
+use chorus_remote::{Prompts, RemoteCommand, Ssh};
 
 use crate::app::App;
 use crate::error::Error;
@@ -33,8 +33,7 @@ impl Remote {
             not_found_hint: "install Chorus there, or name it: --remote-command PATH".to_owned(),
             too_old: "Chorus there is too old for sync",
         };
-        let line =
-            ssh.connect(&command, Prompts::Allow, CONNECT_TIMEOUT).map_err(|error| host_select::error_of(&error))?;
+        let line = ssh.connect(&command, Prompts::Allow, None).map_err(|error| host_select::error_of(&error))?;
         Ok(Self { client: Client::over(line), host: host.to_owned() })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::shell_word::shell_word;
@@ -9,7 +10,7 @@ use chorus_proto::shell_word::shell_word;
 use crate::config_table::{self, HostTable};
 use crate::control_path;
 use crate::error::RemoteError;
-use crate::ssh::{CONNECT_TIMEOUT, Prompts, RemoteCommand, Ssh};
+use crate::ssh::{Prompts, RemoteCommand, Ssh};
 
 /// Exit status of an invalid command line.
 const USAGE: u8 = 2;
@@ -27,6 +28,8 @@ pub struct Host {
     home: Option<String>,
     socket: Option<String>,
     no_autostart: bool,
+    /// The time in which a connection is made; `None`: the usual one.
+    timeout: Option<Duration>,
 }
 
 impl Host {
@@ -45,6 +48,15 @@ impl Host {
                 "as for ssh: --host USER@MACHINE, or a name from [hosts.NAME] of config.toml",
             ));
         }
+        for (key, path) in [("home", &home), ("socket", &socket)] {
+            if path.as_ref().is_some_and(|path| !path.starts_with('/')) {
+                return Err(RemoteError::new(
+                    USAGE,
+                    format!("{}: `hosts.{name}.{key}` must be an absolute path", places.config.display()),
+                    "write the path as it is on that machine, from / on",
+                ));
+            }
+        }
         let directory = control_path::directory(places);
         Ok(Self {
             name: name.to_owned(),
@@ -53,6 +65,7 @@ impl Host {
             home,
             socket,
             no_autostart: false,
+            timeout: None,
         })
     }
 
@@ -62,12 +75,18 @@ impl Host {
         Self { no_autostart: true, ..self.clone() }
     }
 
+    /// Returns the same host, to which a connection is made in this time or not at all.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self.clone() }
+    }
+
     /// Connects to the daemon there.
     ///
     /// # Errors
     /// A [`RemoteError`]: ssh fails, or Chorus is not there or cannot be used.
     pub fn connect(&self, prompts: Prompts) -> io::Result<OwnedFd> {
-        Ok(self.ssh.connect(&self.remote_command(), prompts, CONNECT_TIMEOUT)?)
+        Ok(self.ssh.connect(&self.remote_command(), prompts, self.timeout)?)
     }
 
     /// Returns the command that a person types to run `command` of chorusctl there.
@@ -106,7 +125,8 @@ impl Host {
 
 /// Returns true if ssh takes the text for a machine, and not for an option.
 fn is_destination(text: &str) -> bool {
-    !text.is_empty() && !text.starts_with('-') && !text.chars().any(|c| c.is_whitespace() || c.is_control())
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "\"'`$\\;&|<>(){}*?!#".contains(c);
+    !text.is_empty() && !text.starts_with('-') && !text.ends_with('@') && !text.chars().any(is_odd)
 }
 
 /// Quotes a name as in a TOML table header, if necessary.
@@ -160,6 +180,9 @@ mod tests {
             ("-oProxyCommand=id", "", "is not the name of a machine"),
             ("", "", "is not the name of a machine"),
             ("a b", "", "is not the name of a machine"),
+            ("a;id", "", "is not the name of a machine"),
+            ("mara@", "", "is not the name of a machine"),
+            ("desk", "[hosts.desk]\nhome = \"rel\"\n", "`hosts.desk.home` must be an absolute path"),
             ("desk", "[hosts.desk]\nssh = \"-lroot\"\n", "is not the name of a machine"),
             ("desk", "[hosts.desk]\nshh = \"mara@desk\"\n", "`hosts.desk`: unknown field `shh`"),
             ("desk", "[hosts.desk\n", "config.toml: "),

@@ -21,4 +21,4 @@ pub use address::DaemonAddress;
 pub use config_table::host_names;
 pub use error::RemoteError;
 pub use host::Host;
-pub use ssh::{CONNECT_TIMEOUT, Prompts, RemoteCommand, Ssh};
+pub use ssh::{Prompts, RemoteCommand, Ssh};

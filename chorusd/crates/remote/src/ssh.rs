@@ -22,7 +22,10 @@ use crate::explain::{LineFailure, explain};
 const PERSIST_SECONDS: u32 = 60;
 
 /// How long a connection may take if nobody is asked for anything.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long it may take if the user may be asked for a password.
+const ASK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The limit on text before the greeting, for example of a login script, in bytes.
 const MAX_NOISE: usize = 64 * 1024;
@@ -129,7 +132,7 @@ impl Ssh {
         &self.destination
     }
 
-    /// Connects to `command` there. Everything after its greeting is for the caller.
+    /// Connects to `command` there, within `timeout` or the usual time. Everything after its greeting is for the caller.
     ///
     /// # Errors
     /// ssh fails, or the command does not greet.
@@ -137,7 +140,7 @@ impl Ssh {
         &self,
         command: &RemoteCommand<'_>,
         prompts: Prompts,
-        timeout: Duration,
+        timeout: Option<Duration>,
     ) -> Result<OwnedFd, RemoteError> {
         let line = self.open_line(prompts).map_err(|failure| explain(command, &failure))?;
         let first = self.connect_over(&line, command, prompts, timeout);
@@ -196,7 +199,7 @@ impl Ssh {
         line: &Line,
         command: &RemoteCommand<'_>,
         prompts: Prompts,
-        timeout: Duration,
+        timeout: Option<Duration>,
     ) -> Result<OwnedFd, LineFailure> {
         let (ours, theirs) = UnixStream::pair()?;
         let asks = matches!(line, Line::Single) && prompts == Prompts::Allow;
@@ -218,8 +221,9 @@ impl Ssh {
         // It holds the other end, too.
         drop(ssh);
         let messages = collect(child.stderr.take(), asks);
-        ours.set_read_timeout((!asks).then_some(timeout))?;
-        let greeted = skip_to_greeting(&ours, command.greeting.as_bytes(), (!asks).then(|| Instant::now() + timeout));
+        let timeout = timeout.unwrap_or(if asks { ASK_TIMEOUT } else { CONNECT_TIMEOUT });
+        ours.set_read_timeout(Some(timeout))?;
+        let greeted = skip_to_greeting(&ours, command.greeting.as_bytes(), Instant::now() + timeout);
         match greeted {
             Ok(true) => {
                 ours.set_read_timeout(None)?;
@@ -343,11 +347,11 @@ fn reap(mut child: Child) {
 }
 
 /// Reads up to the end of the greeting. Returns false if the other end has nothing more to say.
-fn skip_to_greeting(mut stream: &UnixStream, greeting: &[u8], deadline: Option<Instant>) -> io::Result<bool> {
+fn skip_to_greeting(mut stream: &UnixStream, greeting: &[u8], deadline: Instant) -> io::Result<bool> {
     let mut seen = Vec::new();
     let mut byte = [0];
     while seen.len() < MAX_NOISE {
-        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        if Instant::now() > deadline {
             return Err(io::ErrorKind::TimedOut.into());
         }
         // Byte by byte: what follows is for the caller.
