@@ -1,5 +1,7 @@
 //! The line to another machine is lost: commands go on without loss, and nothing twice.
 
+use std::time::Duration;
+
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 use chorus_tests::screen::rows_of;
@@ -126,6 +128,13 @@ fn a_chat_at_the_prompt_shows_what_was_said_meanwhile() {
     }
 }
 
+/// The time in which a screen is back: an attempt that was on its way takes up to 10 s, and the next one comes up to 5 s later.
+const AFTER_LOSS: Duration = DEADLINE.saturating_mul(3);
+
+fn wait_after_loss(top: &InteractiveCommand, is_back: impl Fn(&[String]) -> bool) {
+    wait_until("the screen", AFTER_LOSS, || is_back(&rows_of(&top.stdout.text(), 80, 24)).then_some(()));
+}
+
 #[test]
 fn the_screen_comes_back() {
     let Some(machines) = Machines::start() else { return };
@@ -133,17 +142,17 @@ fn the_screen_comes_back() {
     top.wait_for_rows((80, 24), 0, "the screen", |rows| rows[0].contains("1 agent, 0 active"));
     lose_line(&machines);
     machines.there.client().append("api", "hello");
-    top.wait_for_rows((80, 24), 0, "the event", |rows| rows[0].contains("1 agent, 1 active"));
+    wait_after_loss(&top, |rows| rows[0].contains("1 agent, 1 active"));
     top.type_text("\r");
     top.wait_for_rows((80, 24), 0, "the conversation", |rows| rows.iter().any(|row| row.contains("  hello")));
     lose_line(&machines);
     machines.there.client().append("api", "after the loss");
     let is_shown = |rows: &[String]| rows.iter().filter(|row| row.contains("  after the loss")).count() == 1;
-    top.wait_for_rows((80, 24), 0, "what was said", is_shown);
+    wait_after_loss(&top, is_shown);
     // A message that is typed arrives once.
     machines.there.reply("Hello.");
     top.type_text("good day\r");
-    wait_until("the reply", DEADLINE, || {
+    wait_until("the reply", AFTER_LOSS, || {
         let rows = rows_of(&top.stdout.text(), 80, 24);
         let shows = |text: &str| rows.iter().any(|row| row.contains(text));
         // The line of the events may come back after that of the conversation. The text is kept until then.
