@@ -22,6 +22,8 @@ const TARGET: f64 = 6.0;
 struct Web {
     _running: InteractiveCommand,
     port: u16,
+    /// The path that all pages are below.
+    prefix: String,
     cookie: String,
 }
 
@@ -39,12 +41,13 @@ impl Web {
         let opened = exchange(port, request(port, &path, "").as_bytes()).expect("an answer");
         let cookie =
             opened.header("set-cookie").and_then(|cookie| cookie.split(';').next()).expect("a cookie").to_owned();
-        Self { _running: running, port, cookie }
+        let prefix = path.split_once("/open?").expect("the path of the link").0.to_owned();
+        Self { _running: running, port, prefix, cookie }
     }
 
     /// Returns how long a page takes.
     fn time(&self, path: &str) -> Duration {
-        let request = request(self.port, path, &self.cookie);
+        let request = request(self.port, &format!("{}{path}", self.prefix), &self.cookie);
         time(|| {
             let answer = exchange(self.port, request.as_bytes()).expect("an answer");
             assert_eq!(answer.status, 200, "{path}: {}", answer.body);

@@ -58,7 +58,7 @@ fn the_link_works_once() {
     let fixture = fixture();
     let web = Web::start(&fixture.home, &[]);
     let (host, path) = (web.host(), web.link.split_once("127.0.0.1:").expect("an address").1);
-    let path = &path[path.find('/').expect("a path")..];
+    let path = &path[path.find("/open").expect("a path")..];
     // A browser that fetches it in advance, a check of the link, and wrong ones do not use it.
     for (method, headers) in [("GET", ("Sec-Purpose", "prefetch;prerender")), ("HEAD", ("Accept", "*/*"))] {
         let answer = web.request(method, path, &[("Host", &host), headers], "");
@@ -72,7 +72,7 @@ fn the_link_works_once() {
     let opened = web.request("GET", path, &[("Host", &host)], "");
     let cookie = opened.header("set-cookie").expect("a cookie");
     assert!(cookie.starts_with(&format!("chorus_web_{}=", web.port)), "{cookie}");
-    assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"), "{cookie}");
+    assert!(cookie.ends_with(&format!("; HttpOnly; SameSite=Strict; Path={}/", web.prefix())), "{cookie}");
     assert!(!cookie.contains(web.token()) && !opened.body.contains(web.token()));
     let again = web.request("GET", path, &[("Host", &host)], "");
     assert_eq!((again.status, again.header("set-cookie")), (410, None), "{again:?}");
@@ -96,8 +96,8 @@ fn other_hosts_and_origins_are_refused() {
     }
     let twice = [("Host", &*host), ("Host", "evil.example"), ("Cookie", &*cookie)];
     assert!(matches!(web.request("GET", "/", &twice, "").status, 400 | 421));
-    let absolute = format!("http://evil.example:{}/", web.port);
-    assert_eq!(web.request("GET", &absolute, &[("Host", &host), ("Cookie", &cookie)], "").status, 421);
+    let absolute = format!("http://evil.example:{}{}/", web.port, web.prefix());
+    assert_eq!(web.request_path("GET", &absolute, &[("Host", &host), ("Cookie", &cookie)], "").status, 421);
     for name in ["localhost", "[::1]"] {
         let own = format!("{name}:{}", web.port);
         assert_eq!(web.request("GET", "/", &[("Host", &own), ("Cookie", &cookie)], "").status, 200, "{name}");
@@ -154,11 +154,13 @@ fn hostile_addresses_and_bodies_are_refused() {
     let long = format!("text={}", "x".repeat(1 << 20));
     let answer = web.request("POST", "/agent/docs/live/main/send", &sent, &long);
     assert_eq!(answer.status, 413, "{}", answer.body);
-    let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", "x".repeat(64 << 10));
+    let head = format!("GET {}/ HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", web.prefix(), "x".repeat(64 << 10));
     let refused = exchange(web.port, head.as_bytes());
     assert!(refused.as_ref().map_or(true, |answer| answer.status == 431), "{refused:?}");
     // The page that a browser without the script continues at is ours.
+    let own = web.prefix();
     for back in ["//evil.example", "https://evil.example", "/\\evil.example", "/%0d%0aX: y"] {
+        let back = format!("{}{back}", if back.starts_with('/') { own } else { "" });
         let body = format!("decision=deny&hash=x&reason=&back={back}");
         let answer = web.request("POST", "/approvals/abcdef", &sent, &body);
         assert_eq!((answer.status, answer.header("location")), (404, None), "{answer:?}");

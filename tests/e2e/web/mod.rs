@@ -1,7 +1,9 @@
 //! `chorusctl web`: its pages in a browser, and what strangers get who reach its port.
 
 mod attacks;
+mod mistakes;
 mod pages;
+mod ports;
 mod screens;
 mod start;
 
@@ -84,15 +86,26 @@ impl Web {
     }
 
     fn address(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("http://127.0.0.1:{}{}{path}", self.port, self.prefix())
+    }
+
+    /// Returns the path that all pages are below.
+    fn prefix(&self) -> &str {
+        let path = self.link.split_once(&self.host()).expect("our host").1;
+        path.split_once("/open?").expect("the path of the link").0
     }
 
     fn token(&self) -> &str {
         self.link.split_once("token=").expect("a token").1
     }
 
-    /// Sends a request with headers of one's own, besides the length of its body.
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
+    /// Sends a request for a page with headers of one's own, besides the length of its body.
+    fn request(&self, method: &str, page: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
+        self.request_path(method, &format!("{}{page}", self.prefix()), headers, body)
+    }
+
+    /// Sends a request for a whole path.
+    fn request_path(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
@@ -112,7 +125,7 @@ impl Web {
     /// Uses the link, and returns the cookie.
     fn sign_in(&self) -> String {
         let path = self.link.split_once(&self.host()).expect("our host").1;
-        let opened = self.request("GET", path, &[("Host", &self.host())], "");
+        let opened = self.request_path("GET", path, &[("Host", &self.host())], "");
         assert_eq!(opened.status, 200, "{opened:?}");
         let cookie = opened.header("set-cookie").expect("a cookie");
         cookie.split(';').next().expect("a pair").to_owned()
@@ -122,7 +135,7 @@ impl Web {
     fn browse(&self, home: &Home) -> Option<WebDriver> {
         let browser = WebDriver::start(home)?;
         browser.open(&self.link);
-        browser.wait_for("location.pathname === '/' && document.body.dataset.ready");
+        browser.wait_for("location.pathname === document.body.dataset.root + '/' && document.body.dataset.ready");
         Some(browser)
     }
 }

@@ -39,13 +39,13 @@ fn conversations_are_listed_as_they_change() {
     browser.wait_for("document.querySelector('#agents').innerText.includes('later')");
     // With the keys, to the saved conversation.
     browser.press("G\u{e007}");
-    browser.wait_for("location.pathname.startsWith('/session/')");
+    browser.wait_for("location.pathname.startsWith(document.body.dataset.root + '/session/')");
     browser.wait_for_text("why are rows missing?");
     browser.press("?");
     browser.wait_for("document.querySelector('#help').open");
     browser.press("\u{e00c}");
     browser.press("u");
-    browser.wait_for("location.pathname === '/usage'");
+    browser.wait_for("location.pathname === document.body.dataset.root + '/usage'");
     assert_eq!(browser.take_complaints(), Vec::<String>::new());
 }
 
@@ -159,17 +159,19 @@ fn it_searches_as_one_types() {
     browser.press("cach");
     browser.wait_for("document.querySelector('#results mark')?.innerText === 'cache'");
     browser.press("e");
-    browser.wait_for("document.querySelector('#main').hidden && location.pathname === '/'");
+    browser
+        .wait_for("document.querySelector('#main').hidden && location.pathname === document.body.dataset.root + '/'");
     browser.press("\u{e015}");
     browser.wait_for("document.activeElement.matches('#results [data-item]')");
     browser.press(ENTER);
-    browser.wait_for("location.pathname.startsWith('/session/') && location.hash === '#m1'");
+    browser
+        .wait_for("location.pathname.startsWith(document.body.dataset.root + '/session/') && location.hash === '#m1'");
     browser.wait_for("document.querySelector('article:target').innerText.includes('we drop the cache')");
     // The same without the script: the form.
     browser.open(&web.address("/search?q=nothing-like-that"));
     browser.wait_for_text("Nothing was found.");
     browser.open(&web.address("/search?q=docs"));
-    browser.wait_for("document.querySelector('#results a[href=\"/agent/docs\"]')");
+    browser.wait_for("document.querySelector('#results a[href$=\"/agent/docs\"]')");
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_daemon_that_goes_away_is_found_again() {
     fixture.kill();
     browser.wait_for_text("chorusd has stopped; trying again");
     browser.wait_for_text("hello");
-    let home = browser.evaluate("fetch('/').then((answer) => answer.status)");
+    let home = browser.evaluate("fetch(document.body.dataset.root + '/').then((answer) => answer.status)");
     assert_eq!(home, Some(503.into()));
     fixture.start();
     browser.wait_until_gone("chorusd has stopped");
@@ -253,7 +255,7 @@ fn long_conversations_have_pages_and_messages_have_addresses() {
     browser.open(&web.address("/agent/docs/tree"));
     browser.wait_for("document.querySelectorAll('.tree svg circle').length === 2");
     browser.click(".tree li a");
-    browser.wait_for(&format!("location.pathname === '/session/{session}'"));
+    browser.wait_for(&format!("location.pathname === document.body.dataset.root + '/session/{session}'"));
 }
 
 #[test]

@@ -6,15 +6,18 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use chorus_base::hex;
 use chorus_daemon_client::Failure;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::approvals::{Approve, ApproveParams, Deny, DenyParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::app::App;
 use crate::failure_page::{action_failure, is_script};
+use crate::prefix;
 use crate::text::live_path;
 
 #[derive(Debug, Deserialize)]
@@ -69,13 +72,14 @@ async fn start_turn(app: &App, agent: String, conversation: String, form: SendFo
     if form.text.trim().is_empty() {
         return Err(invalid("the message is empty"));
     }
+    // Forms have the line ends of the network.
+    let text = form.text.replace("\r\n", "\n");
     let mut daemon = app.connect().await?;
     let params = SendParams {
         agent: Some(agent),
         conversation: Some(conversation),
-        // Forms have the line ends of the network.
-        text: form.text.replace("\r\n", "\n"),
-        key: form.key.filter(|key| !key.is_empty()),
+        key: form.key.filter(|key| !key.is_empty()).map(|key| key_of(&key, &text)),
+        text,
         stream: true,
         ..Default::default()
     };
@@ -83,6 +87,12 @@ async fn start_turn(app: &App, agent: String, conversation: String, form: SendFo
     // The page that follows the conversation shows how it ends.
     chorus_runtime::spawn(daemon.finish());
     Ok(())
+}
+
+/// Returns the key of a message: of the page's one and of the text, so that a text that was changed before it was sent again is another
+/// message.
+fn key_of(page: &str, text: &str) -> String {
+    format!("{page}:{}", hex(&Sha256::digest(text)))
 }
 
 pub(crate) async fn cancel(
@@ -107,8 +117,9 @@ pub(crate) async fn decide(
     Form(form): Form<DecideForm>,
 ) -> Response {
     // Only to a page of ours.
-    let is_path = form.back.starts_with('/') && !form.back.starts_with("//") && !form.back.contains(['\\', '\r', '\n']);
-    let back = if is_path { form.back.clone() } else { "/approvals".to_owned() };
+    let is_path =
+        prefix::strip(&form.back).is_some_and(|path| !path.starts_with("//") && !path.contains(['\\', '\r', '\n']));
+    let back = if is_path { form.back.clone() } else { prefix::at("/approvals") };
     match decide_approval(&app, id, form).await {
         Ok(()) => done(&headers, &back),
         Err(failure) => action_failure(&headers, failure),
@@ -116,15 +127,20 @@ pub(crate) async fn decide(
 }
 
 async fn decide_approval(app: &App, id: String, form: DecideForm) -> Result<(), Failure> {
-    let mut daemon = app.connect().await?;
     let decision = &*form.decision;
+    let reason = Some(form.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     if decision == "deny" {
-        let reason = Some(form.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        let mut daemon = app.connect().await?;
         return daemon.call::<Deny>(DenyParams { id, reason }).await.map(drop);
     }
     if !["once", "always", "pattern", "turn"].contains(&decision) {
         return Err(invalid("unknown answer"));
     }
+    if reason.is_some() {
+        let hint = Some("to refuse the action, choose Deny; to approve it, leave the reason empty".into());
+        return Err(Failure { hint, ..invalid("only a denial has a reason") });
+    }
+    let mut daemon = app.connect().await?;
     let params = ApproveParams {
         id,
         always: decision == "always",

@@ -7,6 +7,7 @@ use chorus_proto::ErrorKind;
 use maud::{Markup, html};
 
 use crate::layout;
+use crate::prefix::at;
 
 /// The result of a page.
 pub(crate) type PageResult = Result<Response, FailurePage>;
@@ -63,7 +64,8 @@ pub(crate) fn is_script(headers: &HeaderMap) -> bool {
 
 /// Returns a page with a heading and a sentence, without anything of the daemon.
 pub(crate) fn plain_page(status: StatusCode, heading: &str, text: &str) -> Response {
-    let page = layout::bare(heading, &html! { h1 { (heading) } p { (text) } p { a href="/" { "Conversations" } } });
+    let page =
+        layout::bare(heading, &html! { h1 { (heading) } p { (text) } p { a href=(at("/")) { "Conversations" } } });
     respond(status, page)
 }
 

@@ -1,5 +1,7 @@
 //! The checks that each request has to pass before a page sees it, and the headers of each answer.
 //!
+//! The path has to begin with the prefix (`prefix.rs`), without which nothing is answered.
+//!
 //! `Host` has to be ours, so that a name that an attacker lets point to loopback (DNS rebinding) is refused. What changes something, and the
 //! stream of events, need a proof that our own page asks: its `Origin`, or the browser's word that it is the same origin. Everything but
 //! the link and the static files needs the cookie of a session.
@@ -16,6 +18,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
 use crate::failure_page::{plain_page, refusal};
+use crate::prefix;
 use crate::routes::{EVENTS, OPEN, SCRIPT, STYLE};
 
 /// The longest body: a message, encoded for a form.
@@ -41,6 +44,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
+    /// It is not below the prefix.
+    Place,
     Host,
     Origin,
     SignedOut,
@@ -64,6 +69,8 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
 
 fn refuse(refused: Refusal) -> Response {
     match refused {
+        // Somebody may look for what listens here.
+        Refusal::Place => StatusCode::NOT_FOUND.into_response(),
         Refusal::Host => refusal(
             StatusCode::MISDIRECTED_REQUEST,
             "This page has another address",
@@ -99,7 +106,8 @@ async fn limit_body(request: Request) -> Result<Request, Box<Response>> {
 }
 
 fn check(app: &App, request: &Request) -> Result<(), Refusal> {
-    let (headers, path) = (request.headers(), request.uri().path());
+    let headers = request.headers();
+    let path = prefix::strip(request.uri().path()).ok_or(Refusal::Place)?;
     let host = single(headers, &header::HOST).filter(|host| is_our_host(host, app.port));
     if host.is_none() || request.uri().authority().is_some() {
         return Err(Refusal::Host);

@@ -3,6 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::app::{App, Overview};
+use crate::prefix::{at, prefix};
 use crate::routes::{EVENTS, SCRIPT, STYLE};
 
 /// The page of the navigation that is shown.
@@ -41,19 +42,19 @@ pub(crate) fn page(frame: &Frame<'_>, overview: &Overview, main: &Markup) -> Mar
         (DOCTYPE)
         html lang="en" {
             (head(title))
-            body data-events=(format!("{EVENTS}{stream}")) data-revision=(revision) {
+            body data-root=(prefix()) data-events=(format!("{}{stream}", at(EVENTS))) data-revision=(revision) {
                 a.skip href="#main" { "Skip to the content" }
                 div.bar role="banner" {
-                    a.brand href="/" { "Chorus" }
+                    a.brand href=(at("/")) { "Chorus" }
                     nav {
-                        a href="/" aria-current=[is_here(Section::Conversations)] { "Conversations" }
-                        a href="/usage" aria-current=[is_here(Section::Usage)] { "Usage" }
-                        a href="/approvals" aria-current=[is_here(Section::Approvals)] {
+                        a href=(at("/")) aria-current=[is_here(Section::Conversations)] { "Conversations" }
+                        a href=(at("/usage")) aria-current=[is_here(Section::Usage)] { "Usage" }
+                        a href=(at("/approvals")) aria-current=[is_here(Section::Approvals)] {
                             "Approvals"
-                            span #pending data-live data-src="/approvals" data-on="approval." { (pending(overview.approvals())) }
+                            span #pending data-live data-src=(at("/approvals")) data-on="approval." { (pending(overview.approvals())) }
                         }
                     }
-                    form.find role="search" action="/search" {
+                    form.find role="search" action=(at("/search")) {
                         input #words type="search" name="q" value=(words) placeholder="Search" aria-label="Search all conversations"
                             autocomplete="off" maxlength="400";
                     }
@@ -77,9 +78,9 @@ fn head(title: &str) -> Markup {
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
             title { (title) " · Chorus" }
-            link rel="stylesheet" href=(STYLE);
+            link rel="stylesheet" href=(at(STYLE));
             link rel="icon" href="data:,";
-            script src=(SCRIPT) defer {}
+            script src=(at(SCRIPT)) defer {}
         }
     }
 }

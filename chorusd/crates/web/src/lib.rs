@@ -2,7 +2,7 @@
 //! types, the tree, usage, approvals, and a box to answer in.
 //!
 //! Invariant: it is an ordinary client of the daemon, and trusts nobody else: each request needs the cookie of the link that was
-//! printed, our own host, and, where it changes or follows something, our own origin (`guard.rs`). Text of messages is never markup.
+//! printed, a path that nobody else knows, our own host, and, where it changes or follows something, our own origin (`guard.rs`). Text of messages is never markup.
 //! The pages are complete without a script; the script only fetches parts of them again.
 //!
 //! Absent on purpose: the store, the engine, any start of the daemon; an address that is not loopback; TLS; templates in the browser.
@@ -19,6 +19,7 @@ mod hub;
 mod layout;
 mod login;
 mod pages;
+mod prefix;
 mod routes;
 mod server;
 mod stream;

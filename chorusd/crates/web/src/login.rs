@@ -8,6 +8,8 @@ use chorus_base::sync::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 
+use crate::prefix::at;
+
 /// Bytes of a token.
 const TOKEN_BYTES: usize = 32;
 /// The limit on browsers that stay signed in; the first one is signed out then.
@@ -20,7 +22,7 @@ fn hash(token: &str) -> TokenHash {
     Sha256::digest(token).into()
 }
 
-fn new_token() -> io::Result<String> {
+pub(crate) fn new_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -58,7 +60,7 @@ impl Login {
     /// Creates the token of the link for this port, and returns it.
     pub(crate) fn new(port: u16) -> io::Result<(Self, String)> {
         let token = new_token()?;
-        // Browsers send the cookies of all ports of a host to each of them.
+        // Two commands for one home have the same path, and browsers do not tell ports apart.
         let cookie = format!("chorus_web_{port}");
         Ok((Self { link: hash(&token), cookie, state: Mutex::new(State::default()) }, token))
     }
@@ -97,7 +99,7 @@ impl Login {
 
     /// Returns the value of `Set-Cookie` for a session.
     pub(crate) fn set_cookie(&self, session: &str) -> String {
-        format!("{}={session}; HttpOnly; SameSite=Strict; Path=/", self.cookie)
+        format!("{}={session}; HttpOnly; SameSite=Strict; Path={}", self.cookie, at("/"))
     }
 
     /// Returns true if one of the cookies is that of a session.

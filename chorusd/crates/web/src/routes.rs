@@ -11,6 +11,7 @@ use chorus_session::export::html;
 
 use crate::app::App;
 use crate::failure_page::plain_page;
+use crate::prefix::at;
 use crate::{actions, guard, pages, stream};
 
 /// The address of the link that is printed.
@@ -22,25 +23,25 @@ pub(crate) const EVENTS: &str = "/events";
 /// Returns the pages, each behind the checks of [`guard`]. Without writing, what changes something does not exist.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new()
-        .route("/", get(pages::home::show))
-        .route(OPEN, get(pages::open::show))
-        .route(SCRIPT, get(script))
-        .route(STYLE, get(style))
-        .route(EVENTS, get(stream::events))
-        .route("/search", get(pages::search::show))
-        .route("/usage", get(pages::usage::show))
-        .route("/approvals", get(pages::approvals::show))
-        .route("/agent/{agent}", get(pages::agent::show))
-        .route("/agent/{agent}/tree", get(pages::tree::show))
-        .route("/agent/{agent}/live/{conversation}", get(pages::live::show))
-        .route("/agent/{agent}/live/{conversation}/new", get(pages::live::show_new))
-        .route("/agent/{agent}/live/{conversation}/state", get(pages::live::show_state))
-        .route("/session/{session}", get(pages::session::show));
+        .route(&at("/"), get(pages::home::show))
+        .route(&at(OPEN), get(pages::open::show))
+        .route(&at(SCRIPT), get(script))
+        .route(&at(STYLE), get(style))
+        .route(&at(EVENTS), get(stream::events))
+        .route(&at("/search"), get(pages::search::show))
+        .route(&at("/usage"), get(pages::usage::show))
+        .route(&at("/approvals"), get(pages::approvals::show))
+        .route(&at("/agent/{agent}"), get(pages::agent::show))
+        .route(&at("/agent/{agent}/tree"), get(pages::tree::show))
+        .route(&at("/agent/{agent}/live/{conversation}"), get(pages::live::show))
+        .route(&at("/agent/{agent}/live/{conversation}/new"), get(pages::live::show_new))
+        .route(&at("/agent/{agent}/live/{conversation}/state"), get(pages::live::show_state))
+        .route(&at("/session/{session}"), get(pages::session::show));
     if !app.is_read_only {
         router = router
-            .route("/agent/{agent}/live/{conversation}/send", post(actions::send))
-            .route("/agent/{agent}/live/{conversation}/cancel", post(actions::cancel))
-            .route("/approvals/{approval}", post(actions::decide));
+            .route(&at("/agent/{agent}/live/{conversation}/send"), post(actions::send))
+            .route(&at("/agent/{agent}/live/{conversation}/cancel"), post(actions::cancel))
+            .route(&at("/approvals/{approval}"), post(actions::decide));
     }
     router.fallback(missing).layer(from_fn_with_state(app.clone(), guard::guard)).with_state(app)
 }

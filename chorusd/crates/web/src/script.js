@@ -6,6 +6,8 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const SCRIPT = { 'X-Chorus-Script': '1' };
   const body = document.body;
+  // The path that all pages are below.
+  const root = body.dataset.root || '';
 
   // The answer to the link.
   const go = find('[data-go]');
@@ -216,24 +218,31 @@
   connect();
 
   // Forms that change something stay on their page.
+  const sending = new Set();
   document.addEventListener('submit', async (event) => {
     const form = event.target;
     if (!form.matches('[data-post]')) return;
     event.preventDefault();
+    // Enter presses no button, so that a disabled one does not hold it back.
+    if (sending.has(form)) return;
+    sending.add(form);
     const problem = find('.problem', form);
     const fields = new URLSearchParams(new FormData(form, event.submitter));
     const buttons = all('button', form);
     buttons.forEach((button) => { button.disabled = true; });
+    const sent = text?.value;
     let failed = 'chorusctl web cannot be reached';
     try {
       const response = await fetchPage(form.action, { method: 'POST', body: fields });
       failed = response.ok ? '' : (await response.text()).trim() || `failed: ${response.status}`;
     } catch { /* It says so below. */ }
     buttons.forEach((button) => { button.disabled = false; });
+    sending.delete(form);
     if (problem) problem.textContent = failed;
     if (!failed && form.matches('[data-clear]')) {
-      find('textarea', form).value = '';
-      sessionStorage.removeItem(location.pathname);
+      // What was typed after it is the next message.
+      if (text.value === sent) text.value = '';
+      keepDraft();
       form.elements.key.value = `web:${crypto.randomUUID()}`;
       toEnd();
     }
@@ -245,7 +254,10 @@
 
   // What was written and not sent survives that the page is read again.
   const text = find('#text');
-  const keepDraft = () => { if (text) sessionStorage.setItem(location.pathname, text.value); };
+  const keepDraft = () => {
+    if (text?.value) sessionStorage.setItem(location.pathname, text.value);
+    else sessionStorage.removeItem(location.pathname);
+  };
   if (text) {
     text.value = text.value || sessionStorage.getItem(location.pathname) || '';
     text.addEventListener('input', keepDraft);
@@ -269,7 +281,7 @@
   const search = async () => {
     asked?.abort();
     const query = words.value.trim();
-    const isSearchPage = location.pathname === '/search';
+    const isSearchPage = location.pathname === `${root}/search`;
     let results = find('#results');
     if (!query && !isSearchPage) {
       results?.remove();
@@ -278,7 +290,7 @@
     }
     asked = new AbortController();
     try {
-      const response = await fetchPage(`/search?${new URLSearchParams({ q: query })}`, { signal: asked.signal });
+      const response = await fetchPage(`${root}/search?${new URLSearchParams({ q: query })}`, { signal: asked.signal });
       const fresh = find('#results', parse(await response.text()));
       if (!response.ok || !fresh) return;
       results = find('#results');
@@ -288,7 +300,7 @@
         find('#main').before(document.adoptNode(fresh));
         find('#main').hidden = true;
       }
-      if (isSearchPage) history.replaceState(null, '', `/search?${new URLSearchParams({ q: query })}`);
+      if (isSearchPage) history.replaceState(null, '', `${root}/search?${new URLSearchParams({ q: query })}`);
       updateAges();
     } catch { /* A newer one was typed. */ }
   };
@@ -296,7 +308,7 @@
     clearTimeout(timer);
     timer = setTimeout(search, 120);
   });
-  if (location.pathname === '/search') words?.focus();
+  if (location.pathname === `${root}/search`) words?.focus();
 
   // Keys.
   const items = () => all('[data-item], article[id]').filter((item) => item.offsetParent !== null);
@@ -318,9 +330,9 @@
     g: () => select(0),
     G: () => select(items().length - 1),
     i: () => text?.focus(),
-    h: () => location.assign('/'),
-    u: () => location.assign('/usage'),
-    a: () => location.assign('/approvals'),
+    h: () => location.assign(`${root}/`),
+    u: () => location.assign(`${root}/usage`),
+    a: () => location.assign(`${root}/approvals`),
   };
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help?.open) return;

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use crate::app::App;
 use crate::hub::Hub;
 use crate::login::Login;
-use crate::{Options, browser, routes};
+use crate::{Options, browser, prefix, routes};
 
 /// The limit on connections; more of them wait.
 const MAX_CONNECTIONS: usize = 128;
@@ -38,6 +38,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let port = listener.local_addr().map_err(|e| port_error(options.port, &e))?.port();
     let (login, token) = Login::new(port).map_err(|e| Error::io("cannot get random bytes", &e))?;
     let places = Arc::new(options.places);
+    prefix::set_up(&places.home).map_err(|e| Error::io("cannot use the key of the pages in `run` of the home", &e))?;
     let hub = Hub::new();
     let app = Arc::new(App {
         places: places.clone(),
@@ -49,7 +50,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     });
     let followed = places.clone();
     chorus_runtime::spawn(async move { hub.run(followed).await });
-    let link = format!("http://127.0.0.1:{port}{}?token={token}", routes::OPEN);
+    let link = format!("http://127.0.0.1:{port}{}?token={token}", prefix::at(routes::OPEN));
     let opening = options.opens_browser.then(|| browser::open(&app, &link));
     print_link(&link, port, opening.as_ref()).map_err(|e| Error::io("cannot print the link", &e))?;
     let served = routes::router(app.clone());

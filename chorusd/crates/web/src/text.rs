@@ -1,6 +1,7 @@
 //! Pieces of pages: ages, names, links, numbers.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use chorus_session::export::html::show_invisible;
 use chorus_terminal_text::duration;
@@ -8,6 +9,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use url::form_urlencoded::Serializer;
+
+use crate::prefix::{at, prefix};
 
 /// Returns a text with everything in it visible, on one line.
 pub(crate) fn line(text: &str) -> String {
@@ -73,12 +76,17 @@ pub(crate) fn query(pairs: &[(&str, Option<&str>)]) -> String {
 }
 
 pub(crate) fn agent_path(agent: &str) -> String {
-    format!("/agent/{}", segment(agent))
+    format!("{}/agent/{}", prefix(), segment(agent))
+}
+
+/// Returns the address of a saved conversation.
+pub(crate) fn session_path(id: impl Display) -> String {
+    at(&format!("/session/{id}"))
 }
 
 /// Returns the address of a live conversation; `main` without a name.
 pub(crate) fn live_path(agent: &str, conversation: Option<&str>) -> String {
-    format!("/agent/{}/live/{}", segment(agent), segment(conversation.unwrap_or("main")))
+    format!("{}/live/{}", agent_path(agent), segment(conversation.unwrap_or("main")))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::rows::{When, agent_rows, conversation_row, session_row};
 use crate::app::App;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
+use crate::prefix::at;
 use crate::text::{agent_path, query, short};
 
 /// Conversations on a page.
@@ -53,7 +54,7 @@ pub(crate) async fn show(
         div.heading {
             h1 { (short(&agent.name, 64)) }
             a href=(format!("{path}/tree")) { "Tree" }
-            a href=(format!("/usage{}", query(&[("agent", Some(&name))]))) { "Usage" }
+            a href=(format!("{}{}", at("/usage"), query(&[("agent", Some(&name))]))) { "Usage" }
         }
         @if let Some(problem) = &agent.problem { p.warning { (problem) } }
         div #agent data-live {

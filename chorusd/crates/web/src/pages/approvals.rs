@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::app::App;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
+use crate::prefix::at;
 use crate::text::{line, live_path, query, segment, short};
 
 /// Approvals on a page.
@@ -34,7 +35,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Param
         h1 { "Pending approvals" }
         div #approvals data-live data-on="approval." {
             @if list.approvals.is_empty() { p.none { "No pending approvals." } }
-            @for approval in &list.approvals { (render_approval(&app, approval, overview.now, "/approvals")) }
+            @for approval in &list.approvals { (render_approval(&app, approval, overview.now, &at("/approvals"))) }
             @if let Some(next) = list.next {
                 p { a href=(query(&[("offset", Some(&next.to_string()))])) { "More" } }
             }
@@ -75,12 +76,17 @@ pub(super) fn render_approval(app: &App, approval: &Approval, now: Timestamp, ba
     }
 }
 
+/// Renders the answers. Denying has a form of its own: Enter in the box of the reason presses the first button of its form.
 fn render_answers(approval: &Approval, back: &str) -> Markup {
     let choice = |value: &str, text: &str| html! { button name="decision" value=(value) { (text) } };
+    let action = at(&format!("/approvals/{}", segment(&approval.id)));
+    let hidden = html! {
+        input type="hidden" name="hash" value=(approval.hash);
+        input type="hidden" name="back" value=(back);
+    };
     html! {
-        form.answers method="post" action=(format!("/approvals/{}", segment(&approval.id))) data-post {
-            input type="hidden" name="hash" value=(approval.hash);
-            input type="hidden" name="back" value=(back);
+        form.answers method="post" action=(action) data-post {
+            (hidden)
             div.choices {
                 button.yes name="decision" value="once" { "Approve" }
                 @if approval.turn_allowed { (choice("turn", "All of this turn")) }
@@ -89,6 +95,10 @@ fn render_answers(approval: &Approval, back: &str) -> Markup {
                     (choice("pattern", &format!("Always {}", make_visible(&approval.patterns.join(", ")))))
                 }
             }
+            p.problem role="alert" {}
+        }
+        form.answers method="post" action=(action) data-post {
+            (hidden)
             div.choices {
                 input name="reason" placeholder="Reason, for the model" aria-label="Reason for denying" maxlength="1000" autocomplete="off";
                 button.no name="decision" value="deny" { "Deny" }

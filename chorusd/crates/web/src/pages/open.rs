@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::failure_page::{page, plain_page, refusal};
 use crate::layout;
 use crate::login::LinkUse;
+use crate::prefix::at;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
@@ -64,8 +65,8 @@ fn move_on() -> Response {
     page(layout::bare(
         "Opening",
         &html! {
-            p data-go="/" { a href="/" { "Conversations" } }
-            noscript { meta http-equiv="refresh" content="0;url=/"; }
+            p data-go=(at("/")) { a href=(at("/")) { "Conversations" } }
+            noscript { meta http-equiv="refresh" content=(format!("0;url={}", at("/"))); }
         },
     ))
 }

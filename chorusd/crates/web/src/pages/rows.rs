@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
-use crate::text::{age, agent_path, live_path, short, title};
+use crate::text::{age, agent_path, live_path, session_path, short, title};
 
 /// A moment and the time zone in which it is shown.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +98,7 @@ pub(super) fn session_row(session: &Session, when: When<'_>) -> Markup {
     let program = header.source.as_ref().and_then(SessionSource::known_program);
     html! {
         li {
-            a.row data-item href=(format!("/session/{}", header.id)) {
+            a.row data-item href=(session_path(header.id)) {
                 span.title { (title(header.description.as_deref(), header.summary.as_deref(), &header.session_id)) }
                 @if !session.available { span.badge.asks { "file missing" } }
                 span.about {

@@ -13,7 +13,7 @@ use super::rows::When;
 use crate::app::{App, Daemon};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section, sentence};
-use crate::text::{age, agent_path, line, live_path, short};
+use crate::text::{age, agent_path, line, live_path, session_path, short};
 
 /// The hits that are shown.
 const MAX_HITS: u64 = 50;
@@ -93,7 +93,7 @@ fn render_found(found: &SearchResult, when: When<'_>) -> Markup {
 fn render_hit(hit: &SearchHit, when: When<'_>) -> Markup {
     let name = hit.conversation.as_ref().map(|conversation| &*conversation.name);
     let path = match &hit.session {
-        Some(session) => format!("/session/{}", session.id),
+        Some(session) => session_path(session.id),
         None => live_path(&hit.agent_name, name),
     };
     let path = match hit.message {

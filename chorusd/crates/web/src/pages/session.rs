@@ -15,7 +15,7 @@ use super::messages::{MESSAGES, Page, render};
 use crate::app::{App, Daemon, Overview};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
-use crate::text::{agent_path, clock, short, title};
+use crate::text::{agent_path, clock, session_path, short, title};
 use chorus_daemon_client::Failure;
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ pub(crate) async fn show(
     let (shown, start) = get(&mut daemon, &overview, id, wanted.start).await?;
     let header = &shown.session.header;
     let place = Page { start, total: header.message_count };
-    let path = format!("/session/{id}");
+    let path = session_path(id);
     let name = title(header.description.as_deref(), header.summary.as_deref(), &header.session_id);
     let link = format!("{path}?m={{number}}");
     let style = MessageStyle { agent_name: &header.agent_name, link: &link, zone: &app.zone };

@@ -15,7 +15,7 @@ use super::rows::When;
 use crate::app::App;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
-use crate::text::{age, agent_path, live_path, query, short, title};
+use crate::text::{age, agent_path, live_path, query, session_path, short, title};
 
 /// Sessions on a page.
 const SESSIONS: u64 = 200;
@@ -99,7 +99,7 @@ fn shows_live(tree: &TreeResult, live: &TreeLive, is_first: bool) -> bool {
 fn render_session(session: &TreeSession, when: When<'_>) -> Markup {
     html! {
         li #(format!("s{}", session.id)) {
-            a data-item href=(format!("/session/{}", session.id)) {
+            a data-item href=(session_path(session.id)) {
                 span.title { (title(session.description.as_deref(), session.summary.as_deref(), &session.session_id)) }
                 span.about {
                     span { (count_messages(session.message_count)) }
@@ -130,7 +130,7 @@ fn render_gap(tree: &TreeResult, id: Uuid) -> Markup {
     let gap = tree.gaps.iter().find(|gap| gap.id == id);
     html! {
         @match gap.and_then(|gap| Some((gap.agent_name.as_ref()?, gap.session_id.as_ref()?))) {
-            Some((agent, session)) => a data-item href=(format!("/session/{id}")) { span.title { (short(session, 100)) } span.about { span { "of " (short(agent, 64)) } } },
+            Some((agent, session)) => a data-item href=(session_path(id)) { span.title { (short(session, 100)) } span.about { span { "of " (short(agent, 64)) } } },
             None => span.title.none { "a conversation that no longer exists" },
         }
     }
@@ -173,7 +173,7 @@ fn draw(rows: &[TreeRow], tree: &TreeResult, columns: usize) -> Markup {
             @for (index, row) in rows.iter().enumerate() {
                 @let (x, y) = place(index, row.column);
                 @match row.kind {
-                    RowKind::Node(at) => a href=(format!("/session/{}", tree.sessions[at].id)) tabindex="-1" { circle cx=(x) cy=(y) r="5" class=[row.is_root.then_some("root")] {} },
+                    RowKind::Node(at) => a href=(session_path(tree.sessions[at].id)) tabindex="-1" { circle cx=(x) cy=(y) r="5" class=[row.is_root.then_some("root")] {} },
                     RowKind::MissingParent(_) => circle.gap cx=(x) cy=(y) r="4" {},
                     RowKind::Live => circle.live cx=(x) cy=(y) r="6" {},
                 }
