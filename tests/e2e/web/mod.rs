@@ -1,6 +1,7 @@
 //! `chorusctl web`: its pages in a browser, and what strangers get who reach its port.
 
 mod attacks;
+mod changes;
 mod mistakes;
 mod pages;
 mod ports;

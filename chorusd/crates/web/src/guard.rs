@@ -20,6 +20,7 @@ use crate::app::App;
 use crate::failure_page::{plain_page, refusal};
 use crate::prefix;
 use crate::routes::{EVENTS, OPEN, SCRIPT, STYLE};
+use crate::strangers::Visitor;
 
 /// The longest body: a message, encoded for a form.
 pub(crate) const MAX_BODY: usize = 1 << 20;
@@ -53,9 +54,15 @@ enum Refusal {
 
 /// Checks a request, lets its page answer, and adds the headers.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let visitor = request.extensions().get::<Arc<Visitor>>().cloned();
     let mut response = match check(&app, &request) {
-        Ok(()) => match limit_body(request).await {
-            Ok(request) => next.run(request).await,
+        Ok(is_known) => match limit_body(request).await {
+            Ok(request) => {
+                if let Some(visitor) = visitor.filter(|_| is_known) {
+                    visitor.know();
+                }
+                next.run(request).await
+            }
             Err(refused) => *refused,
         },
         Err(refusal) => refuse(refusal),
@@ -105,7 +112,8 @@ async fn limit_body(request: Request) -> Result<Request, Box<Response>> {
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
-fn check(app: &App, request: &Request) -> Result<(), Refusal> {
+/// Returns true if the request has the cookie of a session.
+fn check(app: &App, request: &Request) -> Result<bool, Refusal> {
     let headers = request.headers();
     let path = prefix::strip(request.uri().path()).ok_or(Refusal::Place)?;
     let host = single(headers, &header::HOST).filter(|host| is_our_host(host, app.port));
@@ -119,7 +127,8 @@ fn check(app: &App, request: &Request) -> Result<(), Refusal> {
     }
     let is_public = !changes && matches!(path, OPEN | SCRIPT | STYLE);
     let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    if is_public || app.login.is_signed_in(&mut cookies) { Ok(()) } else { Err(Refusal::SignedOut) }
+    let is_known = app.login.is_signed_in(&mut cookies);
+    if is_public || is_known { Ok(is_known) } else { Err(Refusal::SignedOut) }
 }
 
 /// Returns the value of a header that is there once.

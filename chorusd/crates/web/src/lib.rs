@@ -22,6 +22,7 @@ mod pages;
 mod prefix;
 mod routes;
 mod server;
+mod strangers;
 mod stream;
 mod text;
 

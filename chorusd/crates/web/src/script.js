@@ -4,6 +4,8 @@
 (() => {
   const find = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const SIGNED_OUT = 'not signed in: chorusctl web was started again; open the link that it printed (what you wrote stays)';
+  const UNREACHABLE = 'chorusctl web cannot be reached; trying again';
   const SCRIPT = { 'X-Chorus-Script': '1' };
   const body = document.body;
   // The path that all pages are below.
@@ -33,15 +35,13 @@
   const parse = (text) => new DOMParser().parseFromString(text, 'text/html');
   const fetchPage = async (address, options = {}) => {
     const response = await fetch(address, { headers: SCRIPT, ...options });
-    if (response.status === 401) location.reload();
+    if (response.status === 401) say(SIGNED_OUT);
     return response;
   };
 
-  // The part that is being used is not replaced under the user's hands: a click needs the same button at its end.
+  // A click needs the same button at its end: what is pressed is not changed under the user's hands.
   let pressed = null;
   let isBehind = false;
-  const isInUse = (region) => region.contains(pressed) || region.contains(document.activeElement) &&
-    document.activeElement.matches('input, textarea') && document.activeElement.value !== '';
   document.addEventListener('pointerdown', (event) => { pressed = event.target; });
   ['pointerup', 'pointercancel'].forEach((name) => document.addEventListener(name, () => {
     // The click comes after it.
@@ -78,7 +78,7 @@
             const fresh = page.getElementById(region.id);
             if (fresh) updateAges(fresh);
             isBehind ||= region.contains(pressed);
-            if (fresh && !isInUse(region) && fresh.innerHTML !== region.innerHTML) replace(region, fresh);
+            if (fresh && !region.contains(pressed)) replace(region, fresh);
           }
         } catch { /* The line above says that the connection is lost. */ }
       }
@@ -86,19 +86,93 @@
     }
     refreshing = false;
   };
-  const replace = (region, fresh) => {
-    const focused = region.contains(document.activeElement) ? items().indexOf(document.activeElement) : -1;
-    const open = all('details', region).map((details) => details.open);
-    region.replaceChildren(...document.adoptNode(fresh).childNodes);
-    all('details', region).forEach((details, at) => { if (open[at]) details.open = true; });
-    if (focused >= 0) items()[Math.min(focused, items().length - 1)]?.focus();
+  // Makes a part like a newer one, by its elements: what is the same, is written in or has the focus stays.
+  const keyOf = (node) => {
+    if (node.nodeType !== Node.ELEMENT_NODE) return node.nodeName;
+    const name = node.id || node.getAttribute('href') || find('[href]', node)?.getAttribute('href') || node.getAttribute('name') || node.getAttribute('class');
+    return `${node.nodeName} ${name} ${node.matches('button') ? node.value : ''}`;
   };
+  const OWN = ['open', 'disabled', 'tabindex'];
+  const morph = (old, fresh) => {
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.data !== fresh.data) old.data = fresh.data;
+      return;
+    }
+    // What went wrong stays to be read.
+    if (old.isEqualNode(fresh) || old.matches('.problem')) return;
+    for (const { name, value } of [...fresh.attributes]) {
+      if (old.getAttribute(name) !== value && !OWN.includes(name)) old.setAttribute(name, value);
+    }
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !OWN.includes(name)) old.removeAttribute(name);
+    const known = new Map();
+    for (const child of old.childNodes) known.set(keyOf(child), [...known.get(keyOf(child)) || [], child]);
+    const pairs = [...fresh.childNodes].map((child) => [known.get(keyOf(child))?.shift(), child]);
+    [...known.values()].flat().forEach(leave);
+    let at = old.firstChild;
+    for (const [match, child] of pairs) {
+      while (at?.nodeType === Node.ELEMENT_NODE && at.matches('.decided')) at = at.nextSibling;
+      if (match && match === at) at = at.nextSibling;
+      else old.insertBefore(match || document.adoptNode(child), at);
+      if (match) morph(match, child);
+    }
+  };
+  // An approval that was decided keeps its place, so that no other one is where somebody is about to press.
+  const answered = new Set();
+  const leave = (node) => {
+    if (node.nodeType !== Node.ELEMENT_NODE || !node.matches('.approval, .decided')) return node.remove();
+    if (node.matches('.decided')) return;
+    const line = document.createElement('p');
+    line.className = 'decided';
+    line.style.minHeight = `${node.offsetHeight}px`;
+    line.style.margin = getComputedStyle(node).margin;
+    line.style.boxSizing = 'border-box';
+    line.textContent = answered.has(node.id) ? 'answered' : 'answered elsewhere, or expired';
+    node.replaceWith(line);
+  };
+  const replace = (region, fresh) => {
+    const follow = region.id === 'state' && messages?.isConnected && atEnd();
+    const focused = region.contains(document.activeElement) ? items().indexOf(document.activeElement) : -1;
+    morph(region, fresh);
+    // Without another one, their places are not needed.
+    if (!find('.approval', region)) all('.decided', region).forEach((line) => line.remove());
+    if (focused >= 0 && !region.contains(document.activeElement)) items()[Math.min(focused, items().length - 1)]?.focus();
+    if (follow) toEnd();
+  };
+
+  // A button that moved or appeared just now is not the one that the user wanted to press.
+  const SETTLED = 700;
+  let places = new Map();
+  const measure = (isFirst) => {
+    const seen = new Map();
+    for (const button of all('.answers button')) {
+      const { left, top } = button.getBoundingClientRect();
+      const place = `${Math.round(left + scrollX)} ${Math.round(top + scrollY)}`;
+      const before = places.get(button);
+      seen.set(button, before?.place === place ? before : { place, at: isFirst ? -SETTLED : performance.now() });
+    }
+    places = seen;
+  };
+  measure(true);
+  setInterval(() => measure(), 100);
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest?.('.answers button');
+    if (!button || event.detail === 0) return;
+    measure();
+    if (performance.now() - places.get(button).at >= SETTLED) return;
+    event.preventDefault();
+    find('.problem', button.form).textContent = 'this has just moved here: press again';
+  }, true);
 
   // A conversation that grows.
   const messages = find('#messages[data-follow]');
   const partial = find('#partial');
   const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 160;
-  const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
+  const toEnd = () => {
+    const before = scrollY;
+    scrollTo(0, document.documentElement.scrollHeight);
+    // The page moved, and not the user.
+    if (scrollY !== before) places.forEach((place) => { place.at = performance.now(); });
+  };
   let step = null;
   const write = (text) => {
     if (!partial || !text) return;
@@ -127,6 +201,7 @@
     step = null;
     if (partial) ended.push(...[...partial.children].filter((child) => !child.matches('.bad')));
   };
+  const letters = (node) => node.textContent.replace(/[^\p{L}\p{N}]/gu, '');
   let reading = false;
   let unread = false;
   const readMessages = async () => {
@@ -142,12 +217,15 @@
       ended = [];
       const query = new URLSearchParams({ after: messages.dataset.count });
       if (messages.dataset.context) query.set('context', messages.dataset.context);
+      if (messages.dataset.last) query.set('last', messages.dataset.last);
       try {
         const response = await fetchPage(`${messages.dataset.follow}?${query}`);
         if (response.status === 409) { keepDraft(); location.reload(); return; }
         if (!response.ok) break;
         const context = response.headers.get('X-Context');
         if (context) messages.dataset.context = context;
+        const last = response.headers.get('X-Last');
+        if (last) messages.dataset.last = last;
         const fresh = all('article', parse(await response.text()));
         const follow = atEnd();
         done.forEach((child) => child.remove());
@@ -156,7 +234,12 @@
           messages.append(...fresh.map((article) => document.adoptNode(article)));
           messages.dataset.count = Number(messages.dataset.count) + fresh.length;
           written.forEach((child) => child.remove());
-          if (fresh.length >= 50) unread = true;
+          // What is being written may be complete before the next piece says so.
+          if (step && fresh.some((article) => article.matches('.assistant') && letters(article).includes(letters(step).slice(0, 40)))) {
+            step.remove();
+            step = null;
+          }
+          if (Number(messages.dataset.count) < Number(response.headers.get('X-Total'))) unread = true;
           if (follow) toEnd();
         }
       } catch { break; }
@@ -184,6 +267,12 @@
   };
   let stream = null;
   let revision = body.dataset.revision;
+  // A refused stream may mean that the command was started again, and does not know this browser.
+  const probe = async () => {
+    const status = await fetch(`${root}/approvals`, { headers: SCRIPT }).then((response) => response.status, () => 0);
+    say(status === 401 ? SIGNED_OUT : UNREACHABLE);
+    setTimeout(connect, 3000);
+  };
   const connect = () => {
     if (stream || !body.dataset.events || document.hidden) return;
     const address = new URL(body.dataset.events, location.href);
@@ -203,11 +292,9 @@
     });
     stream.addEventListener('turn', (event) => onTurn(JSON.parse(event.data)));
     stream.onerror = () => {
-      say('chorusctl web cannot be reached; trying again');
-      if (stream.readyState === EventSource.CLOSED) {
-        stream = null;
-        setTimeout(connect, 3000);
-      }
+      if (stream.readyState !== EventSource.CLOSED) return say(UNREACHABLE);
+      stream = null;
+      probe();
     };
   };
   document.addEventListener('visibilitychange', () => {
@@ -234,7 +321,7 @@
     let failed = 'chorusctl web cannot be reached';
     try {
       const response = await fetchPage(form.action, { method: 'POST', body: fields });
-      failed = response.ok ? '' : (await response.text()).trim() || `failed: ${response.status}`;
+      failed = response.ok ? '' : response.status === 401 ? SIGNED_OUT : (await response.text()).trim() || `failed: ${response.status}`;
     } catch { /* It says so below. */ }
     buttons.forEach((button) => { button.disabled = false; });
     sending.delete(form);
@@ -246,6 +333,7 @@
       form.elements.key.value = `web:${crypto.randomUUID()}`;
       toEnd();
     }
+    if (!failed && form.matches('.answers')) answered.add(form.closest('article')?.id);
     if (!failed) document.activeElement?.blur?.();
     if (!failed && form.matches('[data-clear]') && !matchMedia('(pointer: coarse)').matches) find('textarea', form).focus();
     refresh();

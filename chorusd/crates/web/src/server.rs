@@ -2,10 +2,11 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use chorus_base::error::{Error, Result};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -19,10 +20,11 @@ use tokio::time::sleep;
 use crate::app::App;
 use crate::hub::Hub;
 use crate::login::Login;
+use crate::strangers::{STRANGER_TIME, Strangers, Visitor};
 use crate::{Options, browser, prefix, routes};
 
-/// The limit on connections; more of them wait.
-const MAX_CONNECTIONS: usize = 128;
+/// The limit on connections; more of them wait. Those without a session cannot reach it (`strangers.rs`).
+const MAX_CONNECTIONS: usize = 256;
 /// How long a request's head may take, and a connection may stay open without one.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 /// The longest head of a request.
@@ -89,13 +91,16 @@ fn print_link(link: &str, port: u16, opening: Option<&browser::Opening>) -> io::
 
 async fn accept(listener: TcpListener, served: Router) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let strangers = Strangers::default();
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((connection, _)) => {
-                let served = served.clone();
+                let visitor = strangers.enter();
+                let served = served.clone().layer(Extension(visitor.clone()));
                 chorus_runtime::spawn(async move {
-                    serve(connection, served).await;
+                    serve(connection, served, &visitor).await;
+                    visitor.leave();
                     drop(permit);
                 });
             }
@@ -105,11 +110,19 @@ async fn accept(listener: TcpListener, served: Router) {
     }
 }
 
-async fn serve(connection: TcpStream, served: Router) {
+async fn serve(connection: TcpStream, served: Router, visitor: &Visitor) {
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD).half_close(false);
     // The browser may go away at any time.
-    let _ = server.serve_connection(TokioIo::new(connection), TowerToHyperService::new(served)).await;
+    let mut served = pin!(server.serve_connection(TokioIo::new(connection), TowerToHyperService::new(served)));
+    tokio::select! {
+        _ = served.as_mut() => return,
+        () = visitor.ended() => return,
+        () = sleep(STRANGER_TIME) => {}
+    }
+    if visitor.is_known() {
+        let _ = served.await;
+    }
 }
 
 /// The signals that end the process.

@@ -40,6 +40,8 @@ pub(crate) struct NewParams {
     after: u64,
     /// When the context that they belong to was started.
     context: Option<Timestamp>,
+    /// The id of the last one of them.
+    last: Option<String>,
 }
 
 /// A conversation of an agent, as the address names it.
@@ -118,7 +120,8 @@ pub(crate) async fn show(
             a href=(format!("{}/tree", agent_path(&target.agent))) { "Tree" }
         }
         (links)
-        section #messages data-follow=[follows.then(|| format!("{path}/new"))] data-count=(end) data-context=[context] {
+        section #messages data-follow=[follows.then(|| format!("{path}/new"))] data-count=(end) data-context=[context]
+            data-last=[shown.messages.last().map(|message| &message.id)] {
             (render_messages(&app, &target, &shown, start + 1))
         }
         @if shown.messages.is_empty() { p.none #empty { "Nothing was said yet." } }
@@ -140,17 +143,28 @@ pub(crate) async fn show_new(
 ) -> PageResult {
     let target = Target::new(place);
     let mut daemon = app.connect().await?;
-    let part = ShowParams { offset: Some(params.after), limit: Some(MESSAGES), ..Default::default() };
-    let shown = target.read(&mut daemon, part).await?;
+    // With the last one that the page has, which an undo may have replaced.
+    let offset = params.after.saturating_sub(1);
+    let part = ShowParams { offset: Some(offset), limit: Some(MESSAGES + 1), ..Default::default() };
+    let mut shown = target.read(&mut daemon, part).await?;
     let context = shown.context.as_ref().map(|context| context.started_at);
     let is_other = params.context.is_some_and(|before| context != Some(before)) || total_of(&shown) < params.after;
-    if is_other || params.context.is_none() && params.after > 0 {
+    let known = (params.after > 0 && !shown.messages.is_empty()).then(|| shown.messages.remove(0).id);
+    let is_replaced = params.last.is_some() && known != params.last;
+    if is_other || is_replaced || params.context.is_none() && params.after > 0 {
         return Ok((StatusCode::CONFLICT, "the conversation is another one now\n").into_response());
     }
     let mut response = respond(StatusCode::OK, render_messages(&app, &target, &shown, params.after + 1));
-    let started = context.and_then(|at| HeaderValue::try_from(at.to_string()).ok());
-    if let Some(started) = started {
-        response.headers_mut().insert("x-context", started);
+    let last = shown.messages.last().map(|message| message.id.clone()).or(known);
+    let about = [
+        ("x-context", context.map(|at| at.to_string())),
+        ("x-last", last),
+        ("x-total", Some(total_of(&shown).to_string())),
+    ];
+    for (name, value) in about {
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
     }
     Ok(response)
 }
@@ -221,6 +235,7 @@ fn render_turn(app: &App, turn: &RunningTurn, path: &str) -> Markup {
             span.badge.works { "working" }
             @if turn.waiting > 0 { span { (turn.waiting) " queued" } }
             @if !app.is_read_only { button { "Cancel" } }
+            p.problem role="alert" {}
         }
     }
 }
