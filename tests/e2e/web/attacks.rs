@@ -154,6 +154,12 @@ fn hostile_addresses_and_bodies_are_refused() {
     let long = format!("text={}", "x".repeat(1 << 20));
     let answer = web.request("POST", "/agent/docs/live/main/send", &sent, &long);
     assert_eq!(answer.status, 413, "{}", answer.body);
+    let longer = format!("text={}", "x".repeat(4 << 20));
+    assert_eq!(web.request("POST", "/agent/docs/live/main/send", &sent, &longer).status, 413);
+    // Encoded, it may be longer.
+    let encoded = format!("key=web:1&text={}", "%F0%9F%A6%80".repeat(200_000));
+    let answer = web.request("POST", "/agent/nobody/live/main/send", &sent, &encoded);
+    assert_eq!(answer.status, 404, "{}", answer.body);
     let head = format!("GET {}/ HTTP/1.1\r\nHost: {host}\r\nX: {}\r\n\r\n", web.prefix(), "x".repeat(64 << 10));
     let refused = exchange(web.port, head.as_bytes());
     assert!(refused.as_ref().map_or(true, |answer| answer.status == 431), "{refused:?}");

@@ -1,5 +1,6 @@
 //! `chorusctl web`: its pages in a browser, and what strangers get who reach its port.
 
+mod asking;
 mod attacks;
 mod changes;
 mod mistakes;

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::failure_page::{action_failure, is_script};
+use crate::guard::{MAX_TEXT, TOO_LONG};
 use crate::prefix;
 use crate::text::live_path;
 
@@ -61,6 +62,9 @@ pub(crate) async fn send(
     Form(form): Form<SendForm>,
 ) -> Response {
     let back = live_path(&agent, Some(&conversation));
+    if form.text.len() >= MAX_TEXT {
+        return (StatusCode::PAYLOAD_TOO_LARGE, TOO_LONG).into_response();
+    }
     match start_turn(&app, agent, conversation, form).await {
         Ok(()) => done(&headers, &back),
         Err(failure) => action_failure(&headers, failure),

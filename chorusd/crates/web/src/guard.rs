@@ -22,9 +22,11 @@ use crate::prefix;
 use crate::routes::{EVENTS, OPEN, SCRIPT, STYLE};
 use crate::strangers::Visitor;
 
-/// The longest body: a message, encoded for a form.
-pub(crate) const MAX_BODY: usize = 1 << 20;
-const TOO_LONG: &str = "the message is longer than 1 MiB\n";
+/// The limit on a message in bytes.
+pub(crate) const MAX_TEXT: usize = 1 << 20;
+pub(crate) const TOO_LONG: &str = "a message has to be shorter than 1 MiB\n";
+/// The longest body: a message whose characters are all encoded for the form, and its other fields.
+const MAX_BODY: usize = 3 * MAX_TEXT + (4 << 10);
 /// How long a body may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
 

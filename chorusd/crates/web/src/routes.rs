@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -43,7 +44,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             .route(&at("/agent/{agent}/live/{conversation}/cancel"), post(actions::cancel))
             .route(&at("/approvals/{approval}"), post(actions::decide));
     }
-    router.fallback(missing).layer(from_fn_with_state(app.clone(), guard::guard)).with_state(app)
+    // The guard limits bodies.
+    let router = router.fallback(missing).layer(DefaultBodyLimit::disable());
+    router.layer(from_fn_with_state(app.clone(), guard::guard)).with_state(app)
 }
 
 async fn missing() -> Response {

@@ -202,6 +202,15 @@
     if (partial) ended.push(...[...partial.children].filter((child) => !child.matches('.bad')));
   };
   const letters = (node) => node.textContent.replace(/[^\p{L}\p{N}]/gu, '');
+  // Removes what is written completely and has its message already, which may arrive first.
+  const settle = () => {
+    if (!messages || !partial) return;
+    const articles = all('article', messages);
+    const since = articles.slice(articles.findLastIndex((article) => article.matches('.user')) + 1).map(letters);
+    all('.partial', partial).forEach((child) => {
+      if (child !== step && since.some((written) => written.includes(letters(child).slice(0, 40)))) child.remove();
+    });
+  };
   let reading = false;
   let unread = false;
   const readMessages = async () => {
@@ -234,14 +243,10 @@
           messages.append(...fresh.map((article) => document.adoptNode(article)));
           messages.dataset.count = Number(messages.dataset.count) + fresh.length;
           written.forEach((child) => child.remove());
-          // What is being written may be complete before the next piece says so.
-          if (step && fresh.some((article) => article.matches('.assistant') && letters(article).includes(letters(step).slice(0, 40)))) {
-            step.remove();
-            step = null;
-          }
           if (Number(messages.dataset.count) < Number(response.headers.get('X-Total'))) unread = true;
           if (follow) toEnd();
         }
+        settle();
       } catch { break; }
     }
     reading = false;
@@ -250,11 +255,11 @@
     switch (kind) {
       case 'attached': partial?.replaceChildren(); step = null; readMessages(); break;
       case 'text': write(text); break;
-      case 'tool': step = null; note(text, 'tool'); readMessages(); refresh(); break;
+      case 'tool': step = null; settle(); note(text, 'tool'); readMessages(); refresh(); break;
       case 'note': note(text, 'note'); break;
       case 'ended': endTurn(); if (text) note(text, 'bad'); readMessages(); refresh(); break;
       case 'messages': readMessages(); refresh(); break;
-      case 'state': refresh(); break;
+      case 'state': step = null; settle(); refresh(); break;
     }
   };
 
@@ -314,6 +319,7 @@
     if (sending.has(form)) return;
     sending.add(form);
     const problem = find('.problem', form);
+    if (problem) problem.textContent = '';
     const fields = new URLSearchParams(new FormData(form, event.submitter));
     const buttons = all('button', form);
     buttons.forEach((button) => { button.disabled = true; });

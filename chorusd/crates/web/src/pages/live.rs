@@ -151,6 +151,11 @@ pub(crate) async fn show_new(
     let is_other = params.context.is_some_and(|before| context != Some(before)) || total_of(&shown) < params.after;
     let known = (params.after > 0 && !shown.messages.is_empty()).then(|| shown.messages.remove(0).id);
     let is_replaced = params.last.is_some() && known != params.last;
+    if shown.messages.is_empty() && params.after < total_of(&shown) && !is_replaced {
+        // That one alone filled the answer of the daemon.
+        let part = ShowParams { offset: Some(params.after), limit: Some(MESSAGES), ..Default::default() };
+        shown = target.read(&mut daemon, part).await?;
+    }
     if is_other || is_replaced || params.context.is_none() && params.after > 0 {
         return Ok((StatusCode::CONFLICT, "the conversation is another one now\n").into_response());
     }

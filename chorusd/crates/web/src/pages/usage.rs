@@ -189,6 +189,7 @@ fn render_days(result: &UsageResult, unit: Unit, since: &str, today: Date) -> Ma
         Some(first) => start.min(*first).series(Span::new().days(1)).take_while(|day| *day <= today).collect(),
         None => Vec::new(),
     };
+    let is_cut = days.len() > MAX_DAYS;
     let days = &days[days.len().saturating_sub(MAX_DAYS)..];
     let value = |day: &Date, source: &str| {
         let groups = by_day.get(day).into_iter().flatten();
@@ -209,10 +210,11 @@ fn render_days(result: &UsageResult, unit: Unit, since: &str, today: Date) -> Ma
         Unit::Dollars => "Cost by day",
         Unit::Tokens => "Tokens by day",
     };
+    let label = if is_cut { format!("{label}, the last {MAX_DAYS} days") } else { label.to_owned() };
     html! {
         h2.section { "By day" }
         @if bars.is_empty() { p.none { "No model was called in this time." } }
-        @else { (chart::days(&bars, &series, label, |value| unit.format(value))) }
+        @else { (chart::days(&bars, &series, &label, |value| unit.format(value))) }
         (render_table(&rows))
     }
 }
