@@ -73,7 +73,7 @@ fn a_listener_hears_what_was_and_what_comes_each_once() {
 
 #[test]
 fn what_is_no_longer_kept_is_counted() {
-    let home = home();
+    let home = home().without_index();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");

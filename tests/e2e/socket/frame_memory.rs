@@ -13,7 +13,7 @@ const ALLOWED_GROWTH: u64 = 64 * 1024 * 1024;
 
 #[test]
 fn two_hundred_announced_frames_cost_little_memory() {
-    let home = home();
+    let home = home().without_index();
     let mut daemon = Daemon::start(&home);
     daemon.raw_connection().check_hello();
     let before = daemon.memory();
@@ -38,7 +38,7 @@ const ALLOWED_FOR_UNFINISHED: u64 = 192 * 1024 * 1024;
 
 #[test]
 fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
-    let home = home();
+    let home = home().without_index();
     let mut daemon = Daemon::start_with(&home, "frame_timeout = \"2s\"\n");
     let mut client = daemon.client();
     client.init("a");
@@ -75,7 +75,7 @@ fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
 
 #[test]
 fn connections_that_have_gone_leave_no_memory_behind() {
-    let home = home();
+    let home = home().without_index();
     let daemon = Daemon::start_with(&home, "max_connections = 2000\n");
     daemon.raw_connection().check_hello();
     let memory = || anonymous_memory(daemon.pid);

@@ -112,7 +112,7 @@ fn a_client_that_leaves_in_mid_reply_harms_nobody() {
 
 #[test]
 fn a_client_that_never_reads_harms_nobody() {
-    let home = home();
+    let home = home().without_index();
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
