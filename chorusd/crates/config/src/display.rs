@@ -52,6 +52,7 @@ impl Config {
     pub fn value(&self, key: &str) -> Option<Value> {
         let defaults = &self.defaults;
         Some(match key {
+            "metrics.listen" => self.metrics_listen.as_ref().map(ToString::to_string).into(),
             "default_model" => self.default_model.as_deref().into(),
             "durability" => match self.durability {
                 DurabilityMode::Always => "always".into(),

@@ -1,5 +1,6 @@
 //! The table `[metrics]`.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -10,6 +11,15 @@ pub enum MetricsListen {
     Address(SocketAddr),
     /// The absolute path of a Unix socket.
     Socket(PathBuf),
+}
+
+impl fmt::Display for MetricsListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Socket(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// Parses a place: `127.0.0.1:9464`, `[::1]:9464`, or `unix:` and an absolute path.

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::paths::{self, InstancePaths};
 
+/// The variable that selects another home.
+const HOME_VARIABLE: &str = "CHORUS_HOME";
+
 /// Longest path of a Unix socket, in bytes.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
@@ -18,7 +21,7 @@ const SUFFIX_BYTES: usize = 17;
 pub(crate) fn directory(places: &InstancePaths) -> Option<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let runtime = runtime.filter(|dir| dir.is_absolute() && paths::is_runtime_dir(dir)).map(|dir| dir.join("chorus"));
-    let isolated = std::env::var_os("CHORUS_HOME").is_some_and(|home| !home.is_empty());
+    let isolated = std::env::var_os(HOME_VARIABLE).is_some_and(|home| !home.is_empty());
     match runtime.filter(|_| !isolated) {
         Some(dir) => Some(dir),
         None => std::path::absolute(places.home.join("run")).ok(),
