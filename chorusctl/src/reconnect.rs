@@ -16,7 +16,7 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 /// The pause before a line that has just broken is replaced.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a line has to last before the time starts anew in which it is tried.
+/// A line that lasts this long starts the time for further attempts anew.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// How long a command that has an end tries to get its answer.

@@ -42,7 +42,7 @@ const PRICES: &str = "[prices.\"anthropic/claude-opus-4-5\"]\ninput = 5\noutput 
 
 /// Imports a transcript of Claude Code for each of two projects, with replies on the last 18 days.
 fn import_transcripts(home: &Home) {
-    for (number, project) in ["/work/api", "/work/importer"].into_iter().enumerate() {
+    for (number, project) in ["/srv/api", "/srv/importer"].into_iter().enumerate() {
         let id = format!("{number}1111111-0000-4000-8000-000000000000");
         let mut lines = String::new();
         for day in 0..18 {

@@ -119,7 +119,7 @@ fn usage_is_drawn_and_listed() {
     let labels =
         browser.evaluate("[...document.querySelectorAll('.bars .label')].map((label) => label.innerText).join()");
     let labels = labels.expect("labels").as_str().unwrap_or_default().to_owned();
-    for due in ["/work/api", "/work/importer", "claude-opus-4-5", "claude-code"] {
+    for due in ["/srv/api", "/srv/importer", "claude-opus-4-5", "claude-code"] {
         assert!(labels.contains(due), "{due}: {labels}");
     }
     let rows = browser.evaluate("document.querySelector('details table tbody').rows.length");

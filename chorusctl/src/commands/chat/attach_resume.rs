@@ -1,4 +1,4 @@
-//! What an attached chat has shown of a conversation: after the line to another machine was lost, the rest is shown, and nothing twice.
+//! The part of a conversation that an attached chat has shown: after the line to another machine was lost, the rest is shown, and nothing twice.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -22,7 +22,7 @@ enum Piece {
     Result(String),
 }
 
-/// What was shown since the chat was attached.
+/// The part that was shown since the chat was attached.
 #[derive(Debug)]
 pub(super) struct ShownConversation {
     daemon: DaemonAddress,

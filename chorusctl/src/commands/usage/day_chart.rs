@@ -45,7 +45,7 @@ pub(super) fn add(sums: &mut UsageSums, more: &UsageSums) {
     sums.unpriced_calls += more.unpriced_calls;
 }
 
-/// What the bars measure.
+/// The quantity that the bars measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     Cost,

@@ -90,7 +90,7 @@ pub struct Cell {
     style: Style,
     /// Another style for the first bytes.
     prefix: Option<(usize, Style)>,
-    /// What it is sorted by, if its text is a time or a rounded number.
+    /// The value it is sorted by, if its text is a time or a rounded number.
     number: Option<f64>,
 }
 

@@ -67,7 +67,7 @@ impl RowArgs {
     }
 }
 
-/// What [`RowArgs`] say about the columns of one table.
+/// The columns of one table, as [`RowArgs`] choose them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arrangement {
     /// Indexes of the columns to show; `None` shows those that are not empty.

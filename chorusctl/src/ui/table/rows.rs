@@ -13,7 +13,7 @@ pub(super) struct Row {
     pub(super) is_below: bool,
 }
 
-/// What a cell is sorted by.
+/// The value that a cell is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum SortKey<'a> {
     Number(f64),

@@ -389,7 +389,13 @@
       if (!response.ok || !fresh) return;
       results = find('#results');
       if (results) {
+        // Whoever has moved into the list already stays there.
+        const selected = results.contains(document.activeElement) ? document.activeElement.closest('[data-item]') : null;
         results.replaceChildren(...document.adoptNode(fresh).childNodes);
+        if (selected) {
+          const items = [...results.querySelectorAll('[data-item]')];
+          (items.find((item) => item.href === selected.href) ?? items[0])?.focus();
+        }
       } else {
         find('#main').before(document.adoptNode(fresh));
         find('#main').hidden = true;
