@@ -1,6 +1,6 @@
 //! Drives a headless Chromium through chromedriver, by the WebDriver protocol.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::sync_channel;
 
@@ -34,7 +34,7 @@ impl WebDriver {
             return None;
         };
         let profile = tempfile::Builder::new().prefix("profile").tempdir_in(home.temp_dir()).expect("a profile");
-        let (driver, port) = start_driver(home, program);
+        let (driver, port) = start_driver(home, &program);
         let mut arguments: Vec<String> =
             FLAGS.iter().filter(|flag| **flag != "--dump-dom").map(ToString::to_string).collect();
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
@@ -191,8 +191,12 @@ impl Drop for WebDriver {
     }
 }
 
-/// Starts chromedriver on a free port.
-fn start_driver(home: &Home, program: PathBuf) -> (Child, u16) {
+/// Starts chromedriver on a free port. It ends if the port that it gets for IPv4 is taken for IPv6; then it is started again.
+fn start_driver(home: &Home, program: &Path) -> (Child, u16) {
+    (0..10).find_map(|_| try_start_driver(home, program)).expect("chromedriver is ready")
+}
+
+fn try_start_driver(home: &Home, program: &Path) -> Option<(Child, u16)> {
     use std::io::BufRead as _;
     let mut command = Command::new(program);
     command.arg("--port=0").env("HOME", &home.user_home).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -208,6 +212,12 @@ fn start_driver(home: &Home, program: PathBuf) -> (Child, u16) {
             }
         }
     });
-    let port = receiver.recv_timeout(DEADLINE).expect("chromedriver is ready");
-    (driver, port)
+    match receiver.recv_timeout(DEADLINE) {
+        Ok(port) => Some((driver, port)),
+        Err(_) => {
+            let _ = driver.kill();
+            let _ = driver.wait();
+            None
+        }
+    }
 }
