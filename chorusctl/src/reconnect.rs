@@ -16,7 +16,7 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 /// The pause before a line that has just broken is replaced.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A line that lasts this long starts the time for further attempts anew.
+/// After a line has lasted this long, the limit on the time for attempts starts again.
 const STABLE: Duration = Duration::from_secs(10);
 
 /// How long a command that has an end tries to get its answer.

@@ -3,7 +3,7 @@
 use super::provider::NamedTableKey;
 use super::raw_value::RawConfigValue;
 
-/// What the configuration says about a machine.
+/// The configuration of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostConfig {
     pub ssh: Option<String>,

@@ -35,7 +35,7 @@ pub struct TreeRow {
     /// Its short name, such as an id.
     pub name: String,
     pub title: String,
-    /// What stands behind the title, less prominent.
+    /// The text behind the title, less prominent.
     pub facts: String,
     /// More about it, for the tooltip; may be empty.
     pub details: String,

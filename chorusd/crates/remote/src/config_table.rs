@@ -10,7 +10,7 @@ use crate::error::RemoteError;
 /// Exit status of an invalid configuration.
 const INVALID: u8 = 2;
 
-/// What config.toml says about a host.
+/// The table of a host in config.toml.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostTable {

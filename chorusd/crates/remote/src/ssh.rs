@@ -86,9 +86,9 @@ pub struct RemoteCommand<'a> {
     pub line: String,
     /// The first line that it writes.
     pub greeting: &'static str,
-    /// What to do if the program is not found there.
+    /// The hint if the program is not found there.
     pub not_found_hint: String,
-    /// What a program that does not know the command is too old for.
+    /// The feature for which a program is too old that does not know the command.
     pub too_old: &'static str,
 }
 

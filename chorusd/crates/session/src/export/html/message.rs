@@ -17,7 +17,7 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 pub struct MessageStyle<'a> {
     /// Stands for the author of replies that name none.
     pub agent_name: &'a str,
-    /// What precedes `#m12` in the link to a message; `{number}` in it stands for the number.
+    /// The text before `#m12` in the link to a message; `{number}` in it stands for the number.
     pub link: &'a str,
     pub zone: &'a TimeZone,
 }
