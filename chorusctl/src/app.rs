@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chorus_proto::paths::{self, InstancePaths};
+use chorus_proto::rpc::Progress;
 use chorus_proto::{CallError, Client, Method};
 use chorus_remote::{Host, Prompts};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::cli::GlobalOptions;
 use crate::error::Error;
 use crate::reconnect::{self, RETRY_LIMIT, Reconnection};
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{ChatCommands, CommandText, Stderr, Stdout};
 use crate::{
@@ -317,6 +319,26 @@ impl App {
             self.client = Some(client);
         }
         answer
+    }
+
+    /// Calls `M`, and shows the progress that the daemon reports until it answers.
+    pub fn call_with_progress<M: Method>(
+        &mut self,
+        params: &M::Params,
+        mut bar: ProgressBar,
+    ) -> Result<Box<RawValue>, Error> {
+        let answer = self.call_streaming::<M>(params, &mut |_, said| {
+            if let Ok(at) = serde_json::from_str::<Progress>(said.get()) {
+                bar.update(at.done, at.total, &at.unit);
+            }
+            Ok(())
+        });
+        bar.finish();
+        match answer {
+            Ok(raw) => Ok(raw),
+            Err(StreamingError::Call(error)) => Err(error.into()),
+            Err(StreamingError::Output(error)) => Err(error),
+        }
     }
 
     /// Calls `M` and parses its result.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::backup;
+use chorus_engine::ops::session::import::OnProgress;
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::DoctorParams;
 use chorus_proto::paths::{InstancePaths, is_runtime_dir, resolve};
@@ -31,6 +32,9 @@ struct Args {
     /// chorus.db
     #[arg(long, conflicts_with = "detach")]
     rebuild: bool,
+    /// Print the progress of a rebuild as lines of JSON before its result
+    #[arg(long, requires = "rebuild")]
+    progress: bool,
     /// Verify the backup at PATH, print the result as JSON, and exit; `-` reads an archive from standard input
     #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild"])]
     verify_backup: Option<PathBuf>,
@@ -124,7 +128,7 @@ pub(crate) fn resolve_paths(socket: Option<&Path>) -> Result<InstancePaths> {
 
 fn run(args: &Args) -> Result<()> {
     if let Some(source) = &args.verify_backup {
-        return print_json(&backup::verify(source, &mut print_progress())?);
+        return print_json(&backup::verify(source, &mut print_progress("bytes"))?);
     }
     let places = resolve_paths(args.socket.as_deref())?;
     if args.check_config {
@@ -132,11 +136,13 @@ fn run(args: &Args) -> Result<()> {
     }
     if args.rebuild || args.salvage {
         let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
-        return print_json(&daemon::repair_home(&places, params)?);
+        let progress: OnProgress =
+            if args.progress { Box::new(print_progress("sessions")) } else { Box::new(|_, _| {}) };
+        return print_json(&daemon::repair_home(&places, params, progress)?);
     }
     if let Some(source) = &args.restore_backup {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-        return print_json(&backup::restore(source, &places.home, &mut print_progress())?);
+        return print_json(&backup::restore(source, &places.home, &mut print_progress("bytes"))?);
     }
     daemon::run(&places, args.detach)
 }
@@ -147,14 +153,15 @@ pub(crate) fn print_json(found: &impl serde::Serialize) -> Result<()> {
     writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print the result", &e))
 }
 
-/// Returns a callback that prints the progress of work on a backup as lines of JSON before the result, one per 16 MiB,
-/// which is enough for a progress bar.
-fn print_progress() -> impl FnMut(u64, u64) {
+/// Returns a callback that prints the progress of work as lines of JSON before the result: one per half a percent, or per 16 MiB if
+/// the total is not known, which is enough for a progress bar.
+fn print_progress(unit: &'static str) -> impl FnMut(u64, u64) + Send {
     let mut told = 0;
     move |done, total| {
-        if done - told >= 16 << 20 {
+        let step = if total == 0 { 16 << 20 } else { total / 200 + 1 };
+        if done.saturating_sub(told) >= step {
             told = done;
-            let _ = writeln!(std::io::stdout(), r#"{{"done":{done},"total":{total}}}"#);
+            let _ = writeln!(std::io::stdout(), r#"{{"done":{done},"total":{total},"unit":"{unit}"}}"#);
         }
     }
 }

@@ -3,9 +3,14 @@
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
 
+use serde_json::value::RawValue;
+
 use crate::app::{App, parse_result};
+use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::connect;
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::style::Style;
 use crate::ui::units::pluralize;
@@ -37,12 +42,16 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let running = if app.is_remote() { None } else { connect::connect_if_running(app.paths()?, &app.global)? };
     let raw = match running {
         // Repairs run `chorusd` directly, because the damage may keep the daemon from starting.
-        None if args.rebuild => connect::run_repair("--rebuild", app.global.socket.as_deref())?,
+        None if args.rebuild => rebuild_offline(app)?,
         None if args.salvage => connect::run_repair("--salvage", app.global.socket.as_deref())?,
         None => app.call_raw::<Doctor>(&DoctorParams::default())?,
         Some(client) => {
             app.set_client(client);
-            app.call_raw::<Doctor>(&DoctorParams { rebuild: args.rebuild, salvage: args.salvage })?
+            let advice = "the daemon continues in the background; check the result: chorusctl doctor";
+            let progress = ProgressBar::new("rebuild".into(), &["reading"], !app.global.quiet)
+                .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+            let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
+            app.call_with_progress::<Doctor>(&params, progress)?
         }
     };
     let result: DoctorResult = parse_result(&raw)?;
@@ -53,6 +62,21 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let failed = result.checks.iter().any(|check| check.verdict == Verdict::Fail);
     let unread = result.salvaged.as_ref().is_some_and(|salvaged| !salvaged.nothing_readable.is_empty());
     if failed || unread { Err(Error::reported(exit::FAILED)) } else { Ok(()) }
+}
+
+/// Lets `chorusd` rebuild the index of a home without a daemon. One of an earlier release does not report its progress.
+fn rebuild_offline(app: &App) -> Result<Box<RawValue>, Error> {
+    let work = OfflineWork {
+        label: "rebuild",
+        phases: &["reading"],
+        if_interrupted: "the index is as it was; run the same command again",
+    };
+    match run_chorusd(app, work, &["--rebuild", "--progress"], None) {
+        Err(failure) if failure.message().contains("--progress") => {
+            connect::run_repair("--rebuild", app.global.socket.as_deref())
+        }
+        rebuilt => rebuilt,
+    }
 }
 
 fn print_report(app: &mut App, result: &DoctorResult) -> Result<(), Error> {

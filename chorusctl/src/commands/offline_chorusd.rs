@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::app::App;
 use crate::connect;
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 
 #[derive(Deserialize)]
@@ -27,12 +28,22 @@ struct ProgressLine {
     unit: Option<String>,
 }
 
-/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, in these phases, and
-/// returns its last line, the result.
+/// Work of `chorusd`, as a person sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfflineWork {
+    /// Label of the progress bar.
+    pub label: &'static str,
+    /// The phases, in the order in which `chorusd` counts them.
+    pub phases: &'static [&'static str],
+    /// Says what is true after an interruption, and how to continue.
+    pub if_interrupted: &'static str,
+}
+
+/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, and returns its last line, the
+/// result. It ends with this program.
 pub(super) fn run_chorusd(
     app: &App,
-    label: &str,
-    phases: &'static [&'static str],
+    work: OfflineWork,
     arguments: &[impl AsRef<OsStr>],
     home: Option<&Path>,
 ) -> Result<Box<RawValue>, Error> {
@@ -46,8 +57,10 @@ pub(super) fn run_chorusd(
     }
     let broken =
         |error: io::Error| Error::failed(format!("{}: {}", program.display(), crate::error::os_error_text(&error)));
-    let mut child = command.spawn().map_err(|error| connect::spawn_error(&program, &error))?;
-    let mut progress = ProgressBar::new(label.to_owned(), phases, !app.global.quiet);
+    let interruption = Interruption::explain(app.stderr, work.if_interrupted);
+    let mut child = interruption.spawn(&mut command).map_err(|error| connect::spawn_error(&program, &error))?;
+    let mut progress =
+        ProgressBar::new(work.label.to_owned(), work.phases, !app.global.quiet).with_interruption(interruption);
     let mut phase = 0;
     let mut last = String::new();
     if let Some(stdout) = child.stdout.take() {

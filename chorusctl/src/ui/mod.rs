@@ -3,6 +3,7 @@
 mod command_text;
 pub mod confirm;
 pub mod full_screen;
+pub mod interruption;
 pub mod job_control;
 mod local_timezone;
 pub mod markdown;

@@ -7,6 +7,7 @@ use chorus_config::Config;
 use chorus_engine::lifecycle::instance_lock::InstanceLock;
 use chorus_engine::lifecycle::{home_dir, log};
 use chorus_engine::ops;
+use chorus_engine::ops::session::import::OnProgress;
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::InstancePaths;
 use chorus_store::integrity;
@@ -15,7 +16,7 @@ use super::{Daemon, build_redactor, build_runtime, current_program, load_config}
 
 /// Rebuilds the index of `places` or salvages its journal, and reports the state of the home. Fails if a daemon is
 /// running.
-pub fn repair_home(places: &InstancePaths, params: DoctorParams) -> Result<DoctorResult> {
+pub fn repair_home(places: &InstancePaths, params: DoctorParams, progress: OnProgress) -> Result<DoctorResult> {
     let config = Config { resume_on_start: true, ..load_config(places)? };
     home_dir::prepare(&places.home)?;
     let _lock = InstanceLock::acquire(&places.home)?;
@@ -32,7 +33,7 @@ pub fn repair_home(places: &InstancePaths, params: DoctorParams) -> Result<Docto
     let runtime = build_runtime()?;
     let mut found = runtime.block_on(async {
         let ops = Daemon::start(places, config, Clock::system(), (&current_program()?, redactor)).await?.ops;
-        let found = ops::doctor::doctor(&ops, params).await;
+        let found = ops::doctor::doctor(&ops, params, progress).await;
         ops.store.close().await?;
         found
     })?;

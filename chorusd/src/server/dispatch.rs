@@ -132,7 +132,6 @@ routes! {
     spawned permissions::RemoveRule => permissions::remove_rule::remove_rule(agent_editor);
     spawned approvals::Approve => approvals::approve::approve(agent_editor, approvals);
     spawned approvals::Deny => approvals::deny::deny(agent_resolver, approvals);
-    spawned doctor::Doctor => doctor::doctor;
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
     spawned agent::Config => agent::config::config(agent_editor);
@@ -152,7 +151,6 @@ routes! {
     spawned session_branching::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
     spawned session_branching::Merge => session::merge::merge(agent_resolver, continuation_starter);
     spawned trash::Restore => trash::restore::restore(trash, sessions, agent_describer, catalog_sync);
-    spawned trash::Empty => trash::empty::empty(trash);
     spawned search::Model => search::model::model(semantic);
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
@@ -180,6 +178,18 @@ routes! {
     spawned_of_connection agent_transfer::ImportCommit => agent::import::commit(agent_editor, catalog_sync, sandbox, transfers);
     spawned_with_progress backup::Create => backup::create::create(backups);
     spawned_with_progress capture::On => capture::on::on(capture);
+    spawned_with_progress doctor::Doctor => doctor::doctor;
+    spawned_with_progress trash::Empty => trash::empty::empty(trash);
+}
+
+/// The unit in which the progress of a method is counted.
+fn progress_unit(method: &str) -> &'static str {
+    match method {
+        doctor::Doctor::NAME => "sessions",
+        search::Search::NAME => "conversations",
+        trash::Empty::NAME => "items",
+        _ => "bytes",
+    }
 }
 
 /// Runs the request in `body`. Returns `None` for a notification, which has no reply.
@@ -409,6 +419,11 @@ pub(super) async fn answer(
                 if way.is_some() && !p.all_agents && p.agent.is_none() && p.conversation.is_none() {
                     let default = claims.default_agent().await;
                     p.all_agents = default.is_err_and(|failure| failure.kind == ErrorKind::NoAgent);
+                }
+                if p.wait {
+                    let progress =
+                        progress_callback(progress_unit(search::Search::NAME), answer.id, caller.to_client.clone());
+                    index.wait_until_complete(progress).await;
                 }
                 let (limit, elsewhere) = (p.limit, way.filter(|_| p.all_agents).map(|way| (way, p.clone())));
                 let here = ops::search::search(agents, sessions, index, semantic, &ops.clock, last_change, p);

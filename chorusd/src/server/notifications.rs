@@ -58,9 +58,13 @@ pub(super) fn turn_listener(
     if carried.stream { progress_listener(id, line) } else { None }
 }
 
-/// Returns a callback that sends `progress` notifications for request `id`. They can name only numeric ids.
+/// Returns a callback that sends `progress` notifications in `unit` for request `id`. They can name only numeric ids.
 /// While the queue is full they are dropped.
-pub(super) fn progress_callback(id: Option<&RawValue>, to_client: mpsc::Sender<Box<ToClient>>) -> OnProgress {
+pub(super) fn progress_callback(
+    unit: &'static str,
+    id: Option<&RawValue>,
+    to_client: mpsc::Sender<Box<ToClient>>,
+) -> OnProgress {
     let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
     let mut told = 0;
     Box::new(move |done, total| {
@@ -69,7 +73,7 @@ pub(super) fn progress_callback(id: Option<&RawValue>, to_client: mpsc::Sender<B
             && done.saturating_sub(told) * 100 >= total
         {
             told = done;
-            let progress = Progress { id, done, total, unit: "bytes".into() };
+            let progress = Progress { id, done, total, unit: unit.into() };
             let frame = reply::notification_frame("progress", progress);
             let _ = to_client.try_send(Box::new(ToClient::Notification(frame)));
         }

@@ -50,6 +50,8 @@ pub struct SearchParams {
     pub mode: Option<SearchMode>,
     /// Return the parts of each score, too.
     pub explain: bool,
+    /// First wait until all that is there now is indexed; sends `progress` until then.
+    pub wait: bool,
 }
 
 #[wire(PartialEq)]

@@ -5,6 +5,7 @@ mod exit_status;
 mod json;
 mod pager;
 mod pipes;
+mod progress;
 mod tables;
 mod timeouts;
 mod top_level;

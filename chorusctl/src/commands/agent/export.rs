@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_bytes, pluralize};
@@ -51,15 +52,21 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         &["collecting", "writing"],
         !app.global.quiet,
     );
+    let advice = "no archive was written; run the same command again";
+    let interruption = Interruption::explain(app.stderr, advice);
+    let temporary = if to_stdout { None } else { Some(temporary_path(&output)?) };
+    progress = progress.with_interruption(match &temporary {
+        Some(temporary) => interruption.removing(temporary.clone()),
+        None => interruption,
+    });
     let params = ExportBeginParams { name: args.name };
     let made =
         app.client()?.call_raw(ExportBegin::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     let made: ExportBeginResult = parse_result(&made?)?;
     progress.next_phase();
-    if to_stdout {
-        copy_archive(app, &made, &mut io::stdout().lock(), &mut progress, Error::for_stdout)?;
-    } else {
-        write_file(app, &made, &output, &mut progress)?;
+    match &temporary {
+        None => copy_archive(app, &made, &mut io::stdout().lock(), &mut progress, Error::for_stdout)?,
+        Some(temporary) => write_file(app, &made, (temporary, &output), &mut progress)?,
     }
     progress.finish();
     for warning in &made.warnings {
@@ -95,22 +102,34 @@ fn print_summary(app: &mut App, made: &ExportBeginResult, output: &Path) -> Resu
     app.stdout.status_line(&line)
 }
 
-/// Writes the archive to a temporary file beside `output`, syncs it and renames it.
-fn write_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut ProgressBar) -> Result<(), Error> {
-    let failed = |error: io::Error| Error::for_file(&output.to_string_lossy(), &error);
+/// Returns the path of a temporary file beside `output`.
+fn temporary_path(output: &Path) -> Result<PathBuf, Error> {
     let name = output.file_name().ok_or_else(|| {
         Error::usage(format!("{} is not a file", output.display())).with_hint("use --output with a file name")
     })?;
-    let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+    Ok(directory_of(output).join(format!(".{}.{}", name.to_string_lossy(), std::process::id())))
+}
+
+fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes the archive to `temporary`, syncs it and renames it to `output`.
+fn write_file(
+    app: &mut App,
+    made: &ExportBeginResult,
+    (temporary, output): (&Path, &Path),
+    progress: &mut ProgressBar,
+) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::for_file(&output.to_string_lossy(), &error);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary);
     let mut file = file.map_err(failed)?;
     let written = copy_archive(app, made, &mut file, progress, failed).and_then(|()| {
-        let placed = file.sync_all().and_then(|()| fs::rename(&temporary, output));
-        placed.and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
+        let placed = file.sync_all().and_then(|()| fs::rename(temporary, output));
+        placed.and_then(|()| File::open(directory_of(output))?.sync_all()).map_err(failed)
     });
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = fs::remove_file(temporary);
     }
     written
 }

@@ -12,6 +12,7 @@ use chorus_proto::methods::agent_transfer::{
 use crate::app::{App, parse_result};
 use crate::commands::session::transcript_source::open_source;
 use crate::error::{Error, os_error_text};
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
@@ -36,7 +37,9 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let (mut source, size) = open_source(&args.file)?;
     let import = app.call::<ImportBegin>(&ImportBeginParams {})?.import;
-    let mut progress = ProgressBar::new("import".into(), &["sending", "checking"], !app.global.quiet);
+    let advice = "the agent is imported whole or not at all; see chorusctl agent list";
+    let mut progress = ProgressBar::new("import".into(), &["sending", "checking"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice));
     let mut sent = 0;
     loop {
         let mut bytes = Vec::new();

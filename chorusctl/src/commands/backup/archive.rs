@@ -8,6 +8,7 @@ use chorus_proto::methods::backup::{ArchiveBegin, ArchiveBeginParams, ArchiveRea
 
 use crate::app::App;
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 
 /// Writes the archive to standard output while the daemon makes it.
@@ -15,7 +16,9 @@ use crate::ui::progress_bar::ProgressBar;
 /// # Errors
 /// The archive is incomplete, or some files could not be read.
 pub(super) fn run(app: &mut App) -> Result<(), Error> {
-    let mut progress = ProgressBar::new("backup".into(), &["writing"], !app.global.quiet);
+    let advice = "the archive is incomplete; run the same command again";
+    let mut progress = ProgressBar::new("backup".into(), &["writing"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice));
     let archive = app.call::<ArchiveBegin>(&ArchiveBeginParams {})?.archive;
     let mut out = io::stdout().lock();
     let mut done = 0;

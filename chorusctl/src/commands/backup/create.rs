@@ -7,6 +7,7 @@ use chorus_proto::methods::backup::{Create, CreateParams, Summary};
 
 use crate::app::{App, parse_result};
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
 
@@ -19,7 +20,10 @@ pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
         return Err(Error::usage(format!("{shown} is not UTF-8")).with_hint("use a directory with a UTF-8 path"));
     };
     let params = CreateParams { dir: path.to_owned(), prune };
-    let mut progress = ProgressBar::new("backup".into(), &["copying"], !app.global.quiet);
+    let advice =
+        format!("the daemon completes this backup in the background; check it: chorusctl backup verify {shown}");
+    let mut progress = ProgressBar::new("backup".into(), &["copying"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice).after_report());
     let made = app.client()?.call_raw(Create::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     let raw = made?;

@@ -6,10 +6,16 @@ use std::path::PathBuf;
 use chorus_proto::methods::backup::Restored;
 
 use crate::app::{App, parse_result};
-use crate::commands::offline_chorusd::run_chorusd;
+use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::units::{format_bytes, pluralize};
+
+const RESTORE: OfflineWork = OfflineWork {
+    label: "restore",
+    phases: &["reading"],
+    if_interrupted: "the home is restored whole or not at all; run the same command again",
+};
 
 /// Restore a backup to an empty home
 ///
@@ -28,7 +34,7 @@ pub struct Args {
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.refuse_host("backup restore")?;
     let arguments = [OsStr::new("--restore-backup"), args.source.as_os_str()];
-    let raw = run_chorusd(app, "restore", &["reading"], &arguments, args.home.as_deref())?;
+    let raw = run_chorusd(app, RESTORE, &arguments, args.home.as_deref())?;
     let done: Restored = parse_result(&raw)?;
     if super::is_json(app) {
         return super::print_json(app, &done);

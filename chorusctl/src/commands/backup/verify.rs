@@ -7,10 +7,16 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::backup::Verified;
 
 use crate::app::{App, parse_result};
-use crate::commands::offline_chorusd::run_chorusd;
+use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::error::Error;
 use crate::ui::units::{format_bytes, pluralize};
 use crate::ui::{Style, sanitize};
+
+const VERIFY: OfflineWork = OfflineWork {
+    label: "verify",
+    phases: &["reading"],
+    if_interrupted: "nothing was changed; run the same command again",
+};
 
 /// Check that a backup is complete and unchanged
 ///
@@ -26,8 +32,7 @@ pub struct Args {
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.refuse_host("backup verify")?;
-    let raw =
-        run_chorusd(app, "verify", &["reading"], &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
+    let raw = run_chorusd(app, VERIFY, &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = parse_result(&raw)?;
     if super::is_json(app) {
         app.stdout.json_line(&raw)?;

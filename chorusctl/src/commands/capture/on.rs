@@ -1,20 +1,13 @@
 //! `chorusctl capture on`: turns capture on, and waits until what is there has been read.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-
 use chorus_proto::Method as _;
 use chorus_proto::methods::capture::{On, OnParams, StatusResult};
-
-use signal_hook::consts::SIGINT;
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 
 use super::report;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::Table;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 
@@ -36,37 +29,13 @@ pub struct Args {
     redact: bool,
 }
 
-/// Lets Ctrl-C say that capture continues, once it does, before it ends the program.
-fn explain_interrupt(app: &App, is_on: Arc<AtomicBool>) -> Result<(), Error> {
-    let failed = |error: std::io::Error| Error::failed(format!("cannot handle Ctrl-C: {error}"));
-    let mut signals = Signals::new([SIGINT]).map_err(failed)?;
-    let stderr = app.stderr;
-    thread::Builder::new()
-        .name("interrupt".into())
-        .spawn(move || {
-            for _ in &mut signals {
-                if is_on.load(Ordering::Relaxed) {
-                    // The progress bar may be on the line.
-                    stderr.line("\ncapture is on and continues in the background: chorusctl capture status");
-                }
-                let _ = emulate_default_handler(SIGINT);
-            }
-        })
-        .map(drop)
-        .map_err(failed)
-}
-
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let redact = (args.no_redact || args.redact).then_some(args.redact);
     let params = OnParams { sources: args.sources, redact };
-    let mut progress = ProgressBar::new("capture".into(), &["reading"], !app.global.quiet);
-    let is_on = Arc::new(AtomicBool::new(false));
-    explain_interrupt(app, is_on.clone())?;
-    let done = app.client()?.call_raw(On::NAME, &params, &mut |at| {
-        is_on.store(true, Ordering::Relaxed);
-        progress.update(at.done, at.total, &at.unit);
-    });
-    is_on.store(false, Ordering::Relaxed);
+    let advice = "capture is on and continues in the background: chorusctl capture status";
+    let mut progress = ProgressBar::new("capture".into(), &["reading"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+    let done = app.client()?.call_raw(On::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     let raw = done?;
     if app.stdout.format() != OutputFormat::Text {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::app::{App, parse_result};
-use crate::commands::offline_chorusd::run_chorusd;
+use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
@@ -46,7 +46,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.refuse_host("cluster cert")?;
     let mut arguments: Vec<OsString> = vec!["create-certificates".into(), "--dir".into(), args.dir.into_os_string()];
     arguments.extend(args.nodes.into_iter().map(OsString::from));
-    let raw = run_chorusd(app, "cluster cert", &[], &arguments, None)?;
+    let work = OfflineWork { label: "cluster cert", phases: &[], if_interrupted: "run the same command again" };
+    let raw = run_chorusd(app, work, &arguments, None)?;
     if app.stdout.format() != OutputFormat::Text {
         return app.stdout.json_line(&raw);
     }

@@ -15,6 +15,8 @@ use crate::commands::message_role::MessageRole;
 use crate::commands::project;
 use crate::error::Error;
 use crate::print_pages;
+use crate::ui::interruption::Interruption;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{RowArgs, Table, terminal};
 
@@ -84,6 +86,9 @@ pub struct Args {
     /// Search by words, by meaning or by both [default: both with a model, see chorusctl search model]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "text|semantic|hybrid")]
     mode: Option<mode::Mode>,
+    /// First wait until all messages are indexed
+    #[arg(long)]
+    wait: bool,
     /// Show how each score is composed
     #[arg(long)]
     explain: bool,
@@ -127,6 +132,7 @@ impl Args {
             project: self.project,
             mode: self.mode.map(Into::into),
             explain: self.explain,
+            wait: self.wait,
         }
     }
 }
@@ -152,6 +158,9 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     let is_filtered = args.has_filter() || app.global.conversation.is_some();
     let params = args.params(query, app);
     let all_agents = params.all_agents;
+    if params.wait {
+        wait_for_index(app, &params)?;
+    }
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Search>(&params)?;
         print_pages::print_entries(&mut app.stdout, &raw, "hits")?;
@@ -178,6 +187,15 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
         }
         Ok(())
     })
+}
+
+/// Waits until all messages are indexed, and shows how far the index is.
+fn wait_for_index(app: &mut App, params: &SearchParams) -> Result<(), Error> {
+    let advice = "the daemon continues in the background; how far it is: chorusctl status";
+    let progress = ProgressBar::new("search index".into(), &["indexing"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+    let first = SearchParams { limit: Some(1), ..params.clone() };
+    app.call_with_progress::<Search>(&first, progress).map(drop)
 }
 
 /// Joins the words of the command line.
@@ -211,7 +229,7 @@ fn print_notices(app: &App, result: &SearchResult) {
         app.stderr.warning(warning);
     }
     if let Some(percent) = result.index.percent_indexed() {
-        app.stderr.line(&format!("{percent} % indexed; results may be missing"));
+        app.stderr.line(&format!("{percent} % indexed; results may be missing (wait for them with --wait)"));
     }
 }
 

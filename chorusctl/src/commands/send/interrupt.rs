@@ -3,7 +3,6 @@
 
 #![expect(clippy::disallowed_types, reason = "the client does without chorus_base")]
 
-use std::fs;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -21,6 +20,7 @@ use crate::app::App;
 use crate::error::{Error, os_error_text};
 use crate::older_daemon;
 use crate::ui::Stderr;
+use crate::ui::interruption::{self, is_sigint_ignored};
 
 /// How long to wait for the daemon to accept a cancel.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,15 +69,6 @@ impl CancelOutcome {
     }
 }
 
-/// Returns true if the parent process set SIGINT to ignored, as a shell does for `chorusctl send … &` in a script. Read
-/// from /proc/self/status; false on systems without it.
-fn is_sigint_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let signals = signals.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
-    signals.is_some_and(|signals| signals & (1 << (SIGINT - 1)) != 0)
-}
-
 #[derive(Debug)]
 struct SharedState {
     state: Mutex<InterruptState>,
@@ -115,6 +106,7 @@ impl InterruptHandler {
         let failed =
             |error: io::Error| Error::failed(format!("failed to listen for Ctrl-C: {}", os_error_text(&error)));
         let mut signals = Signals::new([SIGINT]).map_err(failed)?;
+        interruption::hand_over(&[SIGINT]);
         let listen = move || signals.forever().for_each(|_| shared.on_interrupt());
         thread::Builder::new().name("ctrl-c".into()).spawn(listen).map_err(failed)?;
         Ok(interrupts)

@@ -20,6 +20,7 @@ use super::transcripts;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::print_pages;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 
@@ -117,7 +118,8 @@ pub(super) fn run(
         files.sort_by_cached_key(|file| (transcripts::is_cursor_subagent(file), transcripts::began_at(file)));
     }
     let mut imported = imported_files(app)?;
-    let mut progress = ProgressBar::new("import".to_owned(), &["importing"], !app.global.quiet);
+    let mut progress = ProgressBar::new("import".to_owned(), &["importing"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, import::HOW_TO_CONTINUE));
     let mut totals = ImportTotals::default();
     match choice {
         FileChoice::Found { known } => totals.count_unchanged(known),
@@ -154,8 +156,7 @@ pub(super) fn run(
                 if import::is_unreadable(&failure) {
                     imported.add(file, state, None);
                 }
-                progress.clear();
-                totals.report_failure(app, file, failure);
+                progress.suspend(|| totals.report_failure(app, file, failure));
             }
         }
     }

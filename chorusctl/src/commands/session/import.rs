@@ -28,6 +28,7 @@ use crate::commands::{format, project};
 use crate::error::{Error, os_error_text};
 use crate::print_pages;
 use crate::ui::confirm;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{group_digits, pluralize};
@@ -255,6 +256,9 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     totals.exit()
 }
 
+/// Said if an import is interrupted: each file is imported whole or not at all, and what is imported is found again.
+pub const HOW_TO_CONTINUE: &str = "run the same command again; nothing is imported twice";
+
 /// How a file is imported.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportOptions {
@@ -293,7 +297,8 @@ fn import_database(app: &mut App, file: &str, options: ImportOptions) -> Result<
         sanitize::one_line(file.rsplit('/').next().unwrap_or(file)),
         &["importing"],
         options.has_progress_bar && !app.global.quiet,
-    );
+    )
+    .with_interruption(Interruption::explain(app.stderr, HOW_TO_CONTINUE));
     let options = ImportOptions { has_progress_bar: false, ..options };
     let mut all: Option<CommitResult> = None;
     let mut first_failure = None;
@@ -356,6 +361,9 @@ fn upload(
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
     let mut progress =
         ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], has_progress_bar && !app.global.quiet);
+    if has_progress_bar {
+        progress = progress.with_interruption(Interruption::explain(app.stderr, HOW_TO_CONTINUE));
+    }
     let mut chunks = ImportChunks::new(import, source);
     let mut sent = 0;
     while let Some((chunk, length)) =

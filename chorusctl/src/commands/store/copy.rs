@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::app::{App, parse_result};
-use crate::commands::offline_chorusd::run_chorusd;
+use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
@@ -81,8 +81,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if let Some(variable) = args.url_env {
         arguments.extend(["--url-env".into(), variable.into()]);
     }
-    let phases = &["copying", "reading sessions", "comparing"];
-    let raw = run_chorusd(app, "store copy", phases, &arguments, None)?;
+    let work = OfflineWork {
+        label: "store copy",
+        phases: &["copying", "reading sessions", "comparing"],
+        if_interrupted: "the same command continues the copy; until then Chorus uses the store that it used before",
+    };
+    let raw = run_chorusd(app, work, &arguments, None)?;
     if app.stdout.format() != OutputFormat::Text {
         return app.stdout.json_line(&raw);
     }

@@ -19,6 +19,8 @@ use crate::app::App;
 use crate::commands::daemon::dial_stdio;
 use crate::commands::project;
 use crate::error::Error;
+use crate::ui::Stderr;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
@@ -87,7 +89,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         let incoming = there.missing_in(&here, &HashSet::new());
         return print_counts(app, host, outgoing.len(), incoming.len());
     }
-    let quiet = app.global.quiet;
+    let quiet = (app.global.quiet, app.stderr);
     let direction = Direction { from: app.client()?, to: &mut remote.client, label: &["sending"] };
     let (sent, settled) = copy_all(direction, &outgoing, &there, quiet).map_err(|error| remote.explain(error))?;
     let incoming = there.missing_in(&here, &settled);
@@ -101,10 +103,11 @@ fn copy_all(
     direction: Direction<'_>,
     sessions: &[&Entry],
     receiver: &Inventory,
-    quiet: bool,
+    (quiet, stderr): (bool, Stderr),
 ) -> Result<(Totals, HashSet<Uuid>), Error> {
     let (mut totals, mut settled) = (Totals::default(), HashSet::new());
-    let mut progress = ProgressBar::new("sync".to_owned(), direction.label, !quiet);
+    let mut progress = ProgressBar::new("sync".to_owned(), direction.label, !quiet)
+        .with_interruption(Interruption::explain(stderr, "what is copied stays; the same command copies the rest"));
     for (done, entry) in sessions.iter().enumerate() {
         progress.update(done as u64, sessions.len() as u64, "conversations");
         let agent = receiver.agent_for(entry);

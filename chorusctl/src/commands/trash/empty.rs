@@ -1,9 +1,12 @@
 //! `chorusctl trash empty`: deletes the contents of the trash.
 
-use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams};
+use chorus_proto::methods::trash::{Empty, EmptyParams, EmptyResult, List, ListParams};
 
-use crate::app::App;
+use crate::app::{App, parse_result};
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
+use crate::ui::progress_bar::ProgressBar;
+use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{confirm, terminal};
 
@@ -22,12 +25,19 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(args.older_than.as_deref(), app)?;
     }
-    app.call_and_print::<Empty>(&EmptyParams { older_than: args.older_than }, |app, result| {
-        match result.entries.len() {
-            0 => app.stdout.status_line("nothing to delete"),
-            entries => app.stdout.status_line(&format!("permanently deleted {}", pluralize(entries as u64, "item"))),
-        }
-    })
+    let advice = "the daemon continues in the background; what is left: chorusctl trash list";
+    let progress = ProgressBar::new("trash empty".into(), &["deleting"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+    let params = EmptyParams { older_than: args.older_than };
+    let raw = app.call_with_progress::<Empty>(&params, progress)?;
+    if app.stdout.format() != OutputFormat::Text {
+        return app.stdout.json_line(&raw);
+    }
+    let result: EmptyResult = parse_result(&raw)?;
+    match result.entries.len() {
+        0 => app.stdout.status_line("nothing to delete"),
+        entries => app.stdout.status_line(&format!("permanently deleted {}", pluralize(entries as u64, "item"))),
+    }
 }
 
 fn confirm(older_than: Option<&str>, app: &mut App) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::ui::interruption;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -15,6 +16,7 @@ use crate::ui::job_control::is_continuable;
 /// screen is left: without it the signals would do nothing, with it they do what they do by default.
 pub(super) fn handle_signals(modes: Arc<TerminalModes>, waker: Waker) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT, SIGWINCH])?;
+    interruption::hand_over(&[SIGINT, SIGTERM]);
     let run = move || signals.forever().for_each(|signal| on_signal(&modes, &waker, signal));
     std::thread::Builder::new().name("signals".into()).spawn(run)?;
     Ok(())

@@ -3,7 +3,7 @@
 
 /// Makes `ROUTED_NAMES` and `route` of a table of methods.
 ///
-/// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole, which `inline` and `spawned` allow.
+/// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole, which `inline`, `spawned` and `spawned_with_progress` allow.
 ///
 /// - `inline` runs the operation in the connection's task, and `spawned` in one of its own;
 /// - `…_of_connection` passes the connection on;
@@ -52,13 +52,19 @@ macro_rules! routes {
         })
     };
     (@spawned_with_progress $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {{
-        let progress = progress_callback($answer.id, $caller.to_client);
+        let progress = progress_callback(progress_unit(<$method>::NAME), $answer.id, $caller.to_client);
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {
             $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, p, progress).await)
         })
     }};
+    (@spawned_with_progress $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {{
+        let progress = progress_callback(progress_unit(<$method>::NAME), $answer.id, $caller.to_client);
+        $answer.run_spawned::<$method, _, _>($params, move |p| async move {
+            $ops.store.escalate_fatal($op(&$ops, p, progress).await)
+        })
+    }};
     (@spawned_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {{
-        let progress = progress_callback($answer.id, $caller.to_client);
+        let progress = progress_callback(progress_unit(<$method>::NAME), $answer.id, $caller.to_client);
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {
             $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, $caller.connection, p, progress).await)
         })

@@ -1,11 +1,16 @@
 //! A copy that is killed continues at the next call.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use chorus_proto::{NewMessage, Role};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, process, wait_until};
+
+use rustix::process::Signal;
 
 use super::{CopiedHome, assert_same, rows};
 
@@ -57,6 +62,39 @@ fn a_copy_that_is_killed_at_any_moment_is_continued() {
     let middle = home.everything(&["a", "b"]);
     assert!(copy_and_kill(&home, "sqlite") > 3);
     assert_same(&middle, &home.everything(&["a", "b"]));
+}
+
+/// Returns the process of the copy that `chorusctl` has started.
+fn child_of(process: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn a_copy_ends_with_the_command_that_started_it_and_the_same_command_continues_it() {
+    let Some(home) = CopiedHome::create("") else { return };
+    home.with_daemon(|client| {
+        client.init("a");
+        for number in 0..20 {
+            client.append("a", &format!("{number}"));
+            client.save("a", &format!("session {number}"));
+        }
+    });
+    let before = home.everything(&["a"]);
+    let url = home.url_file();
+    let args = ["store", "copy", "--to", "postgres", "--url-file", &*url.to_string_lossy()];
+    let mut command = home.home.command(home.home.bins.chorusctl);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let client = command.spawn().expect("chorusctl");
+    let copy = wait_until("the process of the copy", DEADLINE, || child_of(client.id()));
+    process::signal(client.id(), Signal::INT);
+    let ended = client.wait_with_output().expect("the end");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{said}");
+    assert!(said.contains("hint: the same command continues the copy"), "{said}");
+    wait_until("its end", DEADLINE, || (!Path::new(&format!("/proc/{copy}/stat")).exists()).then_some(()));
+    chorusctl(&home.home, args).expect_success();
+    assert_same(&before, &home.everything(&["a"]));
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn an_incomplete_index_and_warnings_are_reported() {
     found["index"] = json!({"complete": false, "indexed": 964, "total": 1205, "messages": 70});
     found["warnings"] = json!(["\"the\" is in nearly every message and was ignored"]);
     finds(&home, found);
-    let due = "warning: \"the\" is in nearly every message and was ignored\n80 % indexed; results may be missing\n";
+    let due = "warning: \"the\" is in nearly every message and was ignored\n80 % indexed; results may be missing (wait for them with --wait)\n";
     assert_eq!(chorusctl(&home, ["search", "redis"]).stderr, format!("{due}{HINT}"));
     assert_eq!(chorusctl(&home, ["search", "redis", "--format", "jsonl"]).stderr, due);
     assert_eq!(chorusctl(&home, ["search", "redis", "--json"]).stderr, "", "the result has it");

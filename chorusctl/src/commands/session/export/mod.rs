@@ -14,6 +14,7 @@ use self::session_text::TextForm;
 use crate::app::{App, parse_result};
 use crate::coding_tools::{CodingTool, ToolSession};
 use crate::error::Error;
+use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
@@ -246,7 +247,9 @@ fn export_to_dir(args: Args, app: &mut App, form: TextForm, output: &Path) -> Re
     let named = !args.sessions.is_empty();
     let owners = if args.all_agents { Some(AgentDirs::fetch(app)?) } else { None };
     let folder = OutputDir::new(output);
-    let mut progress = ProgressBar::new("export".into(), &["writing"], !app.global.quiet);
+    let advice = "the files that are there are complete; the same command writes the rest";
+    let mut progress = ProgressBar::new("export".into(), &["writing"], !app.global.quiet)
+        .with_interruption(Interruption::explain(app.stderr, advice));
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
     let mut sessions: Vec<ExportSession> = select_sessions(args, app)?;
     // Unless it was named, skip a session whose file went with its agent: there is nothing to export.

@@ -16,6 +16,7 @@ use chorus_store::session_files::stamp;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
+use super::session::import::OnProgress;
 use super::{Ops, catalog_sync};
 use crate::agent::agent_index::AgentEntry;
 
@@ -23,8 +24,8 @@ use crate::agent::agent_index::AgentEntry;
 const MAX_CONCURRENT_READS: usize = 4;
 
 /// Rebuilds the tables of agents and sessions. They also contain what changes meanwhile. If it fails, the tables stay
-/// as they were.
-pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>> {
+/// as they were. Reports the number of session files that were read.
+pub(super) fn rebuild_catalog<'a>(ops: &'a Ops, mut progress: OnProgress) -> BoxFuture<'a, Result<Rebuilt>> {
     Box::pin(async move {
         let begun = Instant::now();
         let files = ops.store.require_sqlite("a rebuild of the catalog")?;
@@ -34,10 +35,22 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
         let mark = files.newest_session_row().await?;
         let entries = ops.agents.all();
         let mut truth = DirectoryScan::default();
+        let (mut files_of_agents, mut total) = (Vec::new(), 0);
         for entry in &entries {
+            let dir = entry.settings.dir.join("sessions");
+            let files = run_blocking(move || list_session_files(&dir)).await?;
+            total += files.len() as u64;
+            files_of_agents.push(files);
+        }
+        let mut read = 0;
+        let mut report = || {
+            progress(read, total);
+            read += 1;
+        };
+        for (entry, files) in entries.iter().zip(files_of_agents) {
             truth.agent_ids.push(entry.settings.id);
             truth.agents.extend(agent_row(ops, entry).await?);
-            truth.sessions.extend(session_rows(ops, entry).await?);
+            truth.sessions.extend(session_rows(ops, entry, files, &mut report).await?);
         }
         // Lists show sessions of equal position in the order of their rows. A session that the catalog knew keeps its
         // position.
@@ -75,14 +88,17 @@ async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow
     .await
 }
 
-/// Returns the rows of an agent's session files, ordered by modification time.
-async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionRow>> {
+/// Returns the rows of an agent's session files, in their order. Calls `report` for each file that was read.
+async fn session_rows(
+    ops: &Ops,
+    entry: &Arc<AgentEntry>,
+    files: Vec<(String, PathBuf)>,
+    report: &mut (dyn FnMut() + Send),
+) -> Result<Vec<SessionRow>> {
     let listing = SessionQuery { agent: Some(entry.settings.id), limit: u64::MAX, ..SessionQuery::default() };
     let (known, _) = ops.store.catalog.sessions.list(listing).await?;
     let mut known: HashMap<String, SessionRow> =
         known.into_iter().map(|row| (row.header.session_id.clone(), row)).collect();
-    let dir = entry.settings.dir.join("sessions");
-    let files = run_blocking(move || list_session_files(&dir)).await?;
     let now = ops.clock.now();
     let rows: Vec<Option<SessionRow>> = futures_util::stream::iter(files)
         .map(|(name, path)| {
@@ -96,6 +112,7 @@ async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionR
             })
         })
         .buffered(MAX_CONCURRENT_READS)
+        .inspect(|_| report())
         .try_collect()
         .await?;
     Ok(rows.into_iter().flatten().collect())

@@ -254,6 +254,24 @@ impl SearchService {
         let _ = tokio::time::timeout(MAX_WAIT, settled).await;
     }
 
+    /// Waits until everything that is there now is indexed, and reports the number of indexed conversations and that of all. Returns at
+    /// once if the index cannot be used.
+    pub async fn wait_until_complete(&self, mut report: impl FnMut(u64, u64)) {
+        let begun = Instant::now();
+        self.awaited.notify_one();
+        self.wait_while(|| {
+            let is_usable = matches!(self.state.read().0, State::Starting | State::Open(_));
+            let Some(progress) = self.progress().filter(|_| is_usable) else { return false };
+            let is_starting = self.state.read().1.is_starting;
+            let is_waiting = is_starting || progress.indexed < progress.total || self.must_wait(begun, Some(begun));
+            if is_waiting && progress.total > 0 {
+                report(progress.indexed, progress.total);
+            }
+            is_waiting
+        })
+        .await;
+    }
+
     /// Returns true if no round runs and the last one ended long ago: the next one is to come at once.
     fn rests_for_long(&self, now: Instant) -> bool {
         let rounds = self.rounds.lock();
@@ -267,7 +285,7 @@ impl SearchService {
         waiting > 0 && self.rounds.lock().committed < required
     }
 
-    async fn wait_while(&self, is_waiting: impl Fn() -> bool) {
+    async fn wait_while(&self, mut is_waiting: impl FnMut() -> bool) {
         loop {
             let progressed = self.progressed.notified();
             if !is_waiting() {

@@ -22,11 +22,12 @@ use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
 use futures_util::future::BoxFuture;
 
+use super::session::import::OnProgress;
 use super::{Ops, catalog_rebuild, session_salvage};
 
 /// Runs all checks. If requested, and if the databases are intact, first rebuilds the catalog's index or salvages the
-/// journal.
-pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<DoctorResult>> {
+/// journal. A rebuild reports the number of sessions that were read.
+pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams, progress: OnProgress) -> BoxFuture<'a, Result<DoctorResult>> {
     Box::pin(async move {
         let (home, thorough) = (ops.home.clone(), params.rebuild);
         let is_sqlite = ops.store.sqlite().is_some();
@@ -35,8 +36,11 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
         let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
         // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
-        let rebuilt =
-            if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
+        let rebuilt = if params.rebuild && !damaged {
+            Some(catalog_rebuild::rebuild_catalog(ops, progress).await?)
+        } else {
+            None
+        };
         let salvaged = if params.salvage && !damaged && !journal_damaged {
             Some(session_salvage::salvage(ops).await?)
         } else {

@@ -5,21 +5,23 @@ use chorus_proto::methods::trash::{EmptyParams, EmptyResult};
 use jiff::Timestamp;
 
 use super::Trash;
+use crate::ops::session::import::OnProgress;
 
-/// Deletes everything in the trash, or only older entries.
+/// Deletes everything in the trash, or only older entries. Reports the number of deleted entries.
 ///
 /// # Errors
 /// `invalid_params`, `storage_failed`; entries that were deleted before stay deleted.
-pub async fn empty(trash: &Trash, params: EmptyParams) -> Result<EmptyResult> {
+pub async fn empty(trash: &Trash, params: EmptyParams, mut progress: OnProgress) -> Result<EmptyResult> {
     let before = params.older_than.as_deref().map(|text| parse_cutoff(text, trash.clock.now())).transpose()?;
     let _one_at_a_time = trash.agents.lock.lock().await;
     let _no_restores = trash.sessions_lock.write().await;
     super::recovery::recover_unfinished(trash).await?;
     let mut deleted = Vec::new();
-    for entry in super::list_entries(&trash.home).await? {
-        if before.is_some_and(|before| entry.deleted_at > before) {
-            continue;
-        }
+    let mut entries = super::list_entries(&trash.home).await?;
+    entries.retain(|entry| before.is_none_or(|before| entry.deleted_at <= before));
+    let total = entries.len() as u64;
+    for entry in entries {
+        progress(deleted.len() as u64, total);
         deleted.push(super::to_trash_entry(&entry));
         super::delete_entry(&trash.agents.index, &trash.store, entry).await?;
     }
