@@ -65,6 +65,8 @@ fn methods() -> Vec<MethodCase> {
         method_case::<session::Get>(),
         method_case::<session::Delete>(),
         method_case::<session::Purge>(),
+        method_case::<session::Scrub>(),
+        method_case::<doctor::Secrets>(),
         method_case::<session::Expire>(),
         method_case::<session::Tag>(),
         method_case::<session::Untag>(),

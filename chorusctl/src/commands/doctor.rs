@@ -1,5 +1,7 @@
 //! `chorusctl doctor`: checks databases, files, models and the machine.
 
+mod secrets;
+
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
 
@@ -33,9 +35,18 @@ pub struct Args {
     /// also contain messages that were rewound, and the damaged files stay.
     #[arg(long, conflicts_with = "rebuild")]
     salvage: bool,
+    /// Instead find keys, tokens and passwords in everything that is stored
+    ///
+    /// Searches saved, live and deleted conversations, memory, notes and the files of the home, of all agents or of the one that --agent names. Not
+    /// the workspaces. Secrets are named by kind and fingerprint, never shown. The exit status is 1 if there are any.
+    #[arg(long, conflicts_with_all = ["rebuild", "salvage"])]
+    secrets: bool,
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    if args.secrets {
+        return secrets::run(app);
+    }
     if app.is_remote() && (args.rebuild || args.salvage) {
         app.refuse_host(if args.rebuild { "doctor --rebuild" } else { "doctor --salvage" })?;
     }

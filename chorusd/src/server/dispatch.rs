@@ -145,6 +145,7 @@ routes! {
     spawned continuation::Compact => context::compact::compact(agent_resolver, continuation_starter, summaries);
     spawned session::Delete => session::delete::delete(agent_resolver, session_trash);
     spawned session::Purge => session::purge::purge(agent_resolver, session_trash);
+    spawned session::Scrub => session::scrub::scrub(agent_resolver, session_trash, redactor);
     spawned session::Expire => session::expire::expire(agent_resolver, session_trash, config);
     spawned session::Tag => session::tag::tag(agent_resolver, sessions, sessions_lock, store);
     spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store);
@@ -179,13 +180,14 @@ routes! {
     spawned_with_progress backup::Create => backup::create::create(backups);
     spawned_with_progress capture::On => capture::on::on(capture);
     spawned_with_progress doctor::Doctor => doctor::doctor;
+    spawned_with_progress doctor::Secrets => doctor::secrets::secrets;
     spawned_with_progress trash::Empty => trash::empty::empty(trash);
 }
 
 /// The unit in which the progress of a method is counted.
 fn progress_unit(method: &str) -> &'static str {
     match method {
-        doctor::Doctor::NAME => "sessions",
+        doctor::Doctor::NAME | doctor::Secrets::NAME => "sessions",
         search::Search::NAME => "conversations",
         trash::Empty::NAME => "items",
         _ => "bytes",

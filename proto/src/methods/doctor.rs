@@ -1,11 +1,19 @@
 //! `doctor`: checks and repairs.
 
+use uuid::Uuid;
+
+use super::session::SecretCount;
 use super::{method, wire};
 
 method!(
     /// Checks databases, files, models and the machine. With `rebuild`, rebuilds the catalog from the files first. With
     /// `salvage`, makes sessions of everything that is readable in a damaged journal.
     Doctor = "doctor", DoctorParams => DoctorResult
+);
+
+method!(
+    /// Finds secrets in what is stored: in saved, live and deleted conversations, memory, notes and the files of the home.
+    Secrets = "doctor.secrets", SecretsParams => SecretsResult
 );
 
 #[wire(params)]
@@ -80,4 +88,58 @@ pub struct Salvaged {
     /// Those in which nothing could be read; their files are the only copy.
     #[omit_empty]
     pub nothing_readable: Vec<String>,
+}
+
+#[wire(params)]
+pub struct SecretsParams {
+    /// Only what belongs to this agent.
+    pub agent: Option<String>,
+    /// Number of places in the result, by default 1,000, at most 10,000.
+    pub limit: Option<u64>,
+}
+
+#[wire(Default, PartialEq, Eq)]
+pub struct SecretsResult {
+    /// Places with secrets: first saved conversations, then the others.
+    pub places: Vec<SecretPlace>,
+    /// Number of all places with secrets; more than there are in `places` if those were too many.
+    pub total: u64,
+    /// Number of places that were read.
+    pub searched: u64,
+    /// What could not be read, as a text for people.
+    #[omit_empty]
+    pub unread: Vec<String>,
+}
+
+/// A place that has secrets.
+#[wire(PartialEq, Eq)]
+pub struct SecretPlace {
+    pub kind: SecretPlaceKind,
+    /// Name of the agent that it belongs to.
+    #[omit_empty]
+    pub agent: Option<String>,
+    /// Id of the saved conversation, of the entry in the trash or in the memory.
+    #[omit_empty]
+    pub id: Option<Uuid>,
+    /// Name of the session or the conversation; path of the file in the home.
+    pub name: String,
+    /// The first messages with a secret, from 1; at most 20.
+    #[omit_empty]
+    pub messages: Vec<u64>,
+    /// Each secret once.
+    pub secrets: Vec<SecretCount>,
+}
+
+#[wire(Copy, PartialEq, Eq)]
+pub enum SecretPlaceKind {
+    /// A saved conversation: `session.scrub` replaces it.
+    Session,
+    /// A live conversation.
+    Conversation,
+    /// An entry of an agent's memory.
+    Memory,
+    /// A session or an agent in the trash.
+    Trash,
+    /// Another file of the home.
+    File,
 }

@@ -16,6 +16,10 @@ method!(
     Purge = "session.purge", PurgeParams => PurgeResult
 );
 method!(
+    /// Replaces a session by one without its secrets, and deletes the session for good.
+    Scrub = "session.scrub", ScrubParams => ScrubResult
+);
+method!(
     /// Moves sessions to the trash that have not been used for a long time.
     Expire = "session.expire", ExpireParams => ExpireResult
 );
@@ -95,6 +99,46 @@ pub struct PurgeResult {
     /// The same, by conversation.
     #[omit_empty]
     pub live_in: Vec<LiveConversation>,
+}
+
+#[wire(params)]
+pub struct ScrubParams {
+    pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
+    /// As in `context.restore`.
+    pub session: String,
+    /// As in `context.restore`.
+    pub own: bool,
+    /// Only name the secrets.
+    pub dry_run: bool,
+}
+
+#[wire(PartialEq)]
+pub struct ScrubResult {
+    /// The session that was read.
+    pub id: Uuid,
+    pub session_id: String,
+    /// Its secrets. If there is none, nothing was changed.
+    pub secrets: Vec<SecretCount>,
+    /// Number of messages with a secret.
+    pub messages: u64,
+    /// The session that replaces it; left out if nothing was changed.
+    #[omit_empty]
+    pub scrubbed: Option<Session>,
+    /// Live conversations that still contain its messages.
+    #[omit_empty]
+    pub live_in: Vec<LiveConversation>,
+}
+
+/// A secret, and how often it occurs.
+#[wire(PartialEq, Eq)]
+pub struct SecretCount {
+    /// As in docs/SECRETS.md, for example `github-token`.
+    pub kind: String,
+    /// Eight hexadecimal digits, the same wherever the secret is.
+    pub fingerprint: String,
+    pub count: u64,
 }
 
 #[wire(PartialEq, Eq)]

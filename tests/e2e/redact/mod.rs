@@ -5,4 +5,5 @@ mod false_positives;
 mod fixture;
 mod planted;
 pub mod secrets;
+mod stored;
 mod tools;

@@ -13,6 +13,7 @@ mod import_totals;
 mod imported_files;
 pub mod merge;
 pub mod purge;
+pub mod scrub;
 pub mod show;
 pub mod tag;
 mod task_files;
@@ -60,5 +61,7 @@ group! {
         Expire(expire::Args),
         /// Permanently delete a saved conversation
         Purge(purge::Args),
+        /// Replace saved conversations by copies without secrets
+        Scrub(scrub::Args),
     }
 }

@@ -155,6 +155,9 @@ pub trait ImportedUsageTable: Debug + Send + Sync {
     /// Looks first: nothing is queued before the future is polled.
     fn record(&self, session: Uuid, usage: Arc<ImportedUsage>) -> CatalogRead<'_, ()>;
 
+    /// Gives the usage of a session to the one that replaces it, in place of what was recorded for that one.
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()>;
+
     /// Permanently deletes the usage of a session.
     fn delete(&self, session: Uuid) -> CatalogWrite<()>;
 

@@ -47,6 +47,6 @@ mod token_matchers;
 mod tool_calls;
 
 pub use head_tail::{HeadTail, OutputTail};
-pub use redactor::{FingerprintKey, Redactor};
+pub use redactor::{FingerprintKey, Redactor, SecretMention};
 pub use stream::StreamRedactor;
 pub use tool_calls::redact_tool_calls;

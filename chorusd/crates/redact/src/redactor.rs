@@ -21,6 +21,15 @@ pub type FingerprintKey = [u8; 32];
 /// memory.
 const MAX_OWN_KEYS: usize = 64;
 
+/// A secret as it may be named: without its text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretMention {
+    /// As in docs/SECRETS.md, for example `github-token`.
+    pub kind: &'static str,
+    /// Eight hexadecimal digits, the same wherever the secret is.
+    pub fingerprint: String,
+}
+
 /// Finds the daemon's own keys and secrets of others that match a pattern.
 pub struct Redactor {
     automaton: RwLock<Arc<Automaton>>,
@@ -99,6 +108,14 @@ impl Redactor {
         self.redact_and_count(line, false).0
     }
 
+    /// Names the secrets in `text`, in their order.
+    #[must_use]
+    pub fn find_secrets(&self, text: &[u8]) -> Vec<SecretMention> {
+        let mut found = Vec::new();
+        self.each_secret(text, |secret| found.push(secret));
+        found
+    }
+
     /// Counts the secrets in `text`.
     #[must_use]
     pub fn count_secrets(&self, text: &str) -> u64 {
@@ -132,6 +149,17 @@ impl Redactor {
         (Cow::Owned(out), count)
     }
 
+    /// Calls `note` with the kind and the fingerprint of each secret in `text`, in their order.
+    pub(super) fn each_secret(&self, text: &[u8], mut note: impl FnMut(SecretMention)) {
+        let needles = self.automaton();
+        let view = View::new(text, true, None);
+        let mut done = 0;
+        while let ScanResult::Secret(found) = needles.next_secret(&view, done, done) {
+            note(SecretMention { kind: found.kind, fingerprint: self.fingerprint(&needles, &found, &view) });
+            done = found.text_range.end;
+        }
+    }
+
     /// Writes the placeholder for a secret that was found in `view`.
     pub(super) fn write_placeholder(
         &self,
@@ -140,6 +168,11 @@ impl Redactor {
         view: &View<'_>,
         out: &mut Vec<u8>,
     ) {
+        let _ = write!(out, "[redacted:{}:{}]", found.kind, self.fingerprint(needles, found, view));
+    }
+
+    /// Returns the fingerprint of a secret that was found in `view`.
+    fn fingerprint(&self, needles: &Automaton, found: &FoundSecret, view: &View<'_>) -> String {
         // All forms of one key have one fingerprint, and line breaks inside a secret do not change it.
         let own = found.key.and_then(|key| needles.keys().get(key));
         let print = Sha256::new().chain_update(*self.fingerprint_key);
@@ -151,12 +184,10 @@ impl Redactor {
                 ""
             }),
         };
-        let print = print.finalize();
-        let _ = write!(out, "[redacted:{}:", found.kind);
-        for byte in &print[..4] {
-            let _ = write!(out, "{byte:02x}");
-        }
-        out.push(b']');
+        print.finalize()[..4].iter().fold(String::with_capacity(8), |mut text, byte| {
+            let _ = fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+            text
+        })
     }
 
     /// Creates a redactor for a text that arrives in pieces.

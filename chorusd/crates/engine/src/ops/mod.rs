@@ -30,6 +30,7 @@ pub mod resolve_agent;
 pub mod search;
 pub mod search_in_scope;
 mod searched_conversations;
+mod secret_counts;
 pub mod send;
 pub mod session;
 pub mod session_salvage;

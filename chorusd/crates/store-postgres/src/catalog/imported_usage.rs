@@ -40,11 +40,29 @@ impl ImportedUsageTable for PostgresImportedUsageTable {
         })
     }
 
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()> {
+        let calls = vec![
+            self.require_owner(from),
+            call!(
+                "DELETE FROM imported_usage WHERE session_id = $1
+                   AND EXISTS (SELECT FROM imported_calls WHERE session_id = $2)",
+                to,
+                from
+            ),
+            call!(
+                "DELETE FROM imported_calls WHERE session_id = $1
+                   AND EXISTS (SELECT FROM imported_calls WHERE session_id = $2)",
+                to,
+                from
+            ),
+            call!("UPDATE imported_usage SET session_id = $2 WHERE session_id = $1", from, to),
+            call!("UPDATE imported_calls SET session_id = $2 WHERE session_id = $1", from, to),
+        ];
+        self.db.write(Ok(None), calls)
+    }
+
     fn delete(&self, session: Uuid) -> CatalogWrite<()> {
-        let node = &self.db.node;
-        let fence = "SELECT require_owner(agent_id, $2, $3) FROM imported_calls
-             WHERE session_id = $1 AND agent_id IS NOT NULL";
-        let mut calls = vec![call!(fence, session, node.id.clone(), node.boot)];
+        let mut calls = vec![self.require_owner(session)];
         calls.extend(delete_calls(session));
         self.db.write(Ok(None), calls)
     }
@@ -66,6 +84,14 @@ impl ImportedUsageTable for PostgresImportedUsageTable {
 }
 
 impl PostgresImportedUsageTable {
+    /// Refuses a write to the usage of a session whose agent another node has.
+    fn require_owner(&self, session: Uuid) -> Call {
+        let node = &self.db.node;
+        let fence = "SELECT require_owner(agent_id, $2, $3) FROM imported_calls
+             WHERE session_id = $1 AND agent_id IS NOT NULL";
+        call!(fence, session, node.id.clone(), node.boot)
+    }
+
     async fn read_sums(&self, filter: &ImportedUsageFilter) -> Result<Vec<ImportedUsageRow>> {
         let since = filter.since.map(|since| to_nanos(since) / QUARTER_HOUR_NANOS);
         let (mut params, mut conditions) = (Vec::<&dyn Param>::new(), Vec::new());

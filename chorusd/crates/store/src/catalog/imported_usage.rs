@@ -34,6 +34,22 @@ impl ImportedUsageTable for SqliteImportedUsageTable {
         })
     }
 
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
+            if select_digest(conn, from)?.is_none() {
+                return Ok(());
+            }
+            delete(conn, to)?;
+            for table in ["imported_usage", "imported_calls"] {
+                conn.execute(
+                    &format!("UPDATE {table} SET session_id = ?2 WHERE session_id = ?1"),
+                    [from.as_bytes(), to.as_bytes()],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
     fn delete(&self, session: Uuid) -> CatalogWrite<()> {
         self.db.write(move |conn| delete(conn, session))
     }

@@ -14,6 +14,7 @@ mod permission_rules;
 mod programs;
 mod sandbox;
 mod search;
+pub mod secrets;
 
 use chorus_base::error::Result;
 use chorus_config::ConfigFile;

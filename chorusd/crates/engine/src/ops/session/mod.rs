@@ -13,6 +13,7 @@ mod message_source;
 mod open_session;
 pub mod purge;
 mod reader;
+pub mod scrub;
 mod session_trash;
 pub mod tag;
 pub mod tree;

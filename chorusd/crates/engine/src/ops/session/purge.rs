@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{LiveConversation, PurgeParams, PurgeResult};
 use chorus_runtime::run_blocking;
@@ -36,14 +37,7 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
     let result = match row {
         Ok(row) => {
             let row = trash.reload_row(row).await?;
-            let id = row.header.id;
-            let keys = trash.registry.conversations_referring_to(|session| session == id).into_iter();
-            let mut live_in: Vec<_> = keys.filter_map(|(key, _)| describe(&trash.agents, key)).collect();
-            live_in.sort_by(|a, b| (&a.agent, &a.conversation).cmp(&(&b.agent, &b.conversation)));
-            let mut live: Vec<String> = live_in.iter().map(|one| one.agent.clone()).collect();
-            live.dedup();
-            trash.move_in(&row, || trash.store.catalog.sessions.purge(id)).await?;
-            PurgeResult { id, session_id: row.header.session_id, live, live_in }
+            purge_row(trash, row).await?
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
             let (id, session_id) =
@@ -54,14 +48,39 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
         }
         Err(failure) => return Err(failure),
     };
-    delete_trash_copies(&trash.home, result.id).await?;
-    trash.store.journal.delete_events_of(result.id).await?;
+    erase_copies(trash, result.id, target.key.agent).await?;
+    Ok(result)
+}
+
+/// Moves a session out of its place, and deletes its row. Under the locks.
+pub(super) async fn purge_row(trash: &SessionTrash, row: SessionRow) -> Result<PurgeResult> {
+    let id = row.header.id;
+    let live_in = find_live(trash, id);
+    let mut live: Vec<String> = live_in.iter().map(|one| one.agent.clone()).collect();
+    live.dedup();
+    trash.move_in(&row, || trash.store.catalog.sessions.purge(id)).await?;
+    Ok(PurgeResult { id, session_id: row.header.session_id, live, live_in })
+}
+
+/// Returns the live conversations that contain messages of a session.
+pub(super) fn find_live(trash: &SessionTrash, session: Uuid) -> Vec<LiveConversation> {
+    let keys = trash.registry.conversations_referring_to(|of| of == session).into_iter();
+    let mut live_in: Vec<_> = keys.filter_map(|(key, _)| describe(&trash.agents, key)).collect();
+    live_in.sort_by(|a, b| (&a.agent, &a.conversation).cmp(&(&b.agent, &b.conversation)));
+    live_in
+}
+
+/// Deletes what is left of a session whose row is gone: its copies in the trash, its events, and, in the background, its bytes in the
+/// databases. Under the locks.
+pub(super) async fn erase_copies(trash: &SessionTrash, id: Uuid, agent: Uuid) -> Result<()> {
+    delete_trash_copies(&trash.home, id).await?;
+    trash.store.journal.delete_events_of(id).await?;
     // All stored replies of the agent, since it is not known which of them belong to the session.
-    trash.store.journal.delete_turn_answers(target.key.agent).await?;
-    tracing::info!(session = %result.id, "session purged");
+    trash.store.journal.delete_turn_answers(agent).await?;
+    tracing::info!(session = %id, "session purged");
     let store = trash.store.clone();
     chorus_runtime::spawn(async move { erase_purged(&store).await });
-    Ok(result)
+    Ok(())
 }
 
 /// Names a conversation and its agent; `None` if the agent is gone.

@@ -1,0 +1,255 @@
+//! The operation `doctor.secrets`: finds secrets in what is stored.
+
+mod home_files;
+
+use chorus_base::error::{Error, Result};
+use chorus_catalog::{SessionQuery, SessionRow};
+use chorus_proto::methods::doctor::{SecretPlace, SecretPlaceKind, SecretsParams, SecretsResult};
+use chorus_proto::methods::trash::TrashKind;
+use chorus_redact::Redactor;
+use chorus_runtime::run_blocking;
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
+use chorus_store::index_cache::IndexedFile;
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use self::home_files::FileSearch;
+use crate::agent::command;
+use crate::ops::Ops;
+use crate::ops::secret_counts::SecretCounts;
+use crate::ops::session::import::OnProgress;
+use chorus_agent_core::context::{PageBudget, PageRange};
+
+const DEFAULT_LIMIT: u64 = 1_000;
+const MAX_LIMIT: u64 = 10_000;
+/// Sessions that are listed at once.
+const SESSIONS_AT_ONCE: u64 = 500;
+/// Bytes of live messages that are read at once.
+const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
+/// The limit on lines about what could not be read.
+const MAX_UNREAD: usize = 20;
+
+/// Searches saved, live and deleted conversations, memory and the files of the home, of one agent or of all. Workspaces are not searched: they
+/// are their owner's. Reports the number of saved conversations that were read.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `storage_failed`. What cannot be read is named in the result.
+pub fn secrets<'a>(
+    ops: &'a Ops,
+    params: SecretsParams,
+    mut progress: OnProgress,
+) -> BoxFuture<'a, Result<SecretsResult>> {
+    Box::pin(async move {
+        let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Error::invalid(format!("`limit` must be 1 to {MAX_LIMIT}")));
+        }
+        let agent = match params.agent.as_deref() {
+            Some(name) => Some(ops.agent_resolver.resolve(Some(name)).await?.settings.id),
+            None => None,
+        };
+        let mut found = Findings { limit, result: SecretsResult::default() };
+        search_sessions(ops, agent, &mut found, &mut progress).await?;
+        search_live(ops, agent, &mut found).await;
+        search_memory(ops, agent, &mut found).await?;
+        search_trash(ops, agent, &mut found).await?;
+        search_files(ops, agent, &mut found).await?;
+        Ok(found.result)
+    })
+}
+
+/// Collects the places.
+struct Findings {
+    limit: u64,
+    result: SecretsResult,
+}
+
+impl Findings {
+    /// Notes that a place was read, and that it has these secrets.
+    fn add(&mut self, place: SecretPlace, secrets: SecretCounts) {
+        self.result.searched += 1;
+        if secrets.is_empty() {
+            return;
+        }
+        self.result.total += 1;
+        if self.result.total <= self.limit {
+            let place = SecretPlace { secrets: secrets.to_list(), messages: secrets.messages, ..place };
+            self.result.places.push(place);
+        }
+    }
+
+    /// Notes that something could not be read.
+    fn skip(&mut self, what: &str, failure: &Error) {
+        match self.result.unread.len() {
+            0..MAX_UNREAD => self.result.unread.push(format!("{what}: {}", failure.message)),
+            MAX_UNREAD => self.result.unread.push("and more".to_owned()),
+            _ => {}
+        }
+    }
+}
+
+fn place(kind: SecretPlaceKind, agent: Option<&str>, id: Option<Uuid>, name: &str) -> SecretPlace {
+    let (agent, name) = (agent.map(str::to_owned), name.to_owned());
+    SecretPlace { kind, agent, id, name, messages: Vec::new(), secrets: Vec::new() }
+}
+
+async fn search_sessions(
+    ops: &Ops,
+    agent: Option<Uuid>,
+    found: &mut Findings,
+    progress: &mut OnProgress,
+) -> Result<()> {
+    let (mut offset, mut read) = (0, 0);
+    loop {
+        let query = SessionQuery { agent, offset, limit: SESSIONS_AT_ONCE, ..SessionQuery::default() };
+        let (rows, total) = ops.store.catalog.sessions.list(query).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        offset += rows.len() as u64;
+        for row in rows {
+            progress(read, total);
+            read += 1;
+            let header = &row.header;
+            if ops.agents.by_id(header.agent_id).is_none() {
+                // In the trash, with its agent.
+                continue;
+            }
+            let at = place(SecretPlaceKind::Session, Some(&header.agent_name), Some(header.id), &header.session_id);
+            match read_session(ops, &row).await {
+                Ok(secrets) => found.add(at, secrets),
+                Err(failure) => found.skip(&format!("session {}", header.session_id), &failure),
+            }
+        }
+    }
+}
+
+/// Finds the secrets of a session: of its messages and of its header.
+async fn read_session(ops: &Ops, row: &SessionRow) -> Result<SecretCounts> {
+    let file = ops.sessions.open_messages(row).await?;
+    let (redactor, header, name) =
+        (ops.redactor.clone(), serde_json::to_string(&row.header).unwrap_or_default(), row.header.session_id.clone());
+    run_blocking(move || {
+        let mut secrets = SecretCounts::default();
+        secrets.add(redactor.find_secrets_in_json(&header), None);
+        search_messages(&file, &redactor, &name, &mut secrets)?;
+        Ok(secrets)
+    })
+    .await
+}
+
+fn search_messages(file: &IndexedFile, redactor: &Redactor, name: &str, secrets: &mut SecretCounts) -> Result<()> {
+    let (mut reader, mut number) = (file.messages_from(0), 0);
+    let corrupt = |e| Error::new(chorus_proto::ErrorKind::CorruptSession, format!("the session {name} {e}"));
+    while let Some(message) = reader.read()?.map_err(corrupt)? {
+        number += 1;
+        let json = std::str::from_utf8(message.json()).unwrap_or_default();
+        secrets.add(redactor.find_secrets_in_json(json), Some(number));
+    }
+    Ok(())
+}
+
+/// Searches the live conversations, with their notes.
+async fn search_live(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) {
+    for (key, _) in ops.registry.live_heads() {
+        let Some(entry) = ops.agents.by_id(key.agent).filter(|entry| agent.is_none_or(|id| id == entry.settings.id))
+        else {
+            continue;
+        };
+        let name = ops.agents.conversations.name(key).unwrap_or_else(|| MAIN_CONVERSATION.to_owned());
+        let at = place(SecretPlaceKind::Conversation, Some(&entry.settings.name), None, &name);
+        match read_live(ops, key).await {
+            Ok(secrets) => found.add(at, secrets),
+            Err(failure) => found.skip(&format!("conversation {name} of {}", entry.settings.name), &failure),
+        }
+    }
+}
+
+async fn read_live(ops: &Ops, key: ConversationKey) -> Result<SecretCounts> {
+    let (mut secrets, mut next, mut number) = (SecretCounts::default(), Some(0), 0);
+    while let Some(offset) = next {
+        let range = PageRange::From { offset, limit: u64::MAX };
+        let page = ops.registry.ask(key, command::read_page(range, PAGE)).await?;
+        if offset == 0 {
+            let notes = serde_json::to_string(&*page.working_set).unwrap_or_default();
+            secrets.add(ops.redactor.find_secrets_in_json(&notes), None);
+        }
+        next = page.next;
+        let (redactor, messages) = (ops.redactor.clone(), page.messages);
+        (secrets, number) = run_blocking(move || {
+            for message in &messages {
+                number += 1;
+                let json = std::str::from_utf8(message.json()).unwrap_or_default();
+                secrets.add(redactor.find_secrets_in_json(json), Some(number));
+            }
+            Ok((secrets, number))
+        })
+        .await?;
+    }
+    Ok(secrets)
+}
+
+async fn search_memory(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
+    for entry in ops.agents.all() {
+        if agent.is_some_and(|id| id != entry.settings.id) {
+            continue;
+        }
+        for row in ops.store.catalog.memories.list_written_by(entry.settings.id).await? {
+            let mut secrets = SecretCounts::default();
+            secrets.add(ops.redactor.find_secrets(row.text.as_bytes()), None);
+            let name = row.id.to_string();
+            found.add(place(SecretPlaceKind::Memory, Some(&entry.settings.name), Some(row.id), &name), secrets);
+        }
+    }
+    Ok(())
+}
+
+async fn search_trash(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
+    for entry in crate::ops::trash::list_entries(&ops.home).await? {
+        let note = entry.metadata.as_ref();
+        if agent.is_some_and(|id| note.is_none_or(|note| note.agent_id != id)) {
+            continue;
+        }
+        let name = note.map_or_else(|| entry.id.clone(), |note| note.name.clone());
+        let session = note.filter(|note| note.kind == TrashKind::Session).and_then(|note| note.session.as_ref());
+        let at = place(SecretPlaceKind::Trash, session.map(|of| &*of.agent_name), session.map(|of| of.id), &name);
+        let (redactor, content) = (ops.redactor.clone(), entry.content());
+        let searched = run_blocking(move || {
+            let mut secrets = SecretCounts::default();
+            FileSearch::of_trash(&content).each(|file, _| home_files::search_file(file, &redactor, &mut secrets))?;
+            Ok(secrets)
+        });
+        match searched.await {
+            Ok(secrets) => found.add(at, secrets),
+            Err(failure) => found.skip(&format!("{name} in the trash"), &failure),
+        }
+    }
+    Ok(())
+}
+
+/// Searches the files of the home that are no sessions: configurations, notes, logs of tasks and of the daemon.
+async fn search_files(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
+    let (home, redactor) = (ops.home.clone(), ops.redactor.clone());
+    let root = match agent.and_then(|id| ops.agents.by_id(id)) {
+        Some(entry) => entry.settings.dir.clone(),
+        None => home.clone(),
+    };
+    let files = run_blocking(move || {
+        let mut files = Vec::new();
+        FileSearch::of_home(&home, &root).each(|file, name| {
+            let mut secrets = SecretCounts::default();
+            let searched = home_files::search_file(file, &redactor, &mut secrets);
+            files.push((name.to_owned(), searched.map(|()| secrets)));
+            Ok(())
+        })?;
+        Ok(files)
+    })
+    .await?;
+    for (name, searched) in files {
+        match searched {
+            Ok(secrets) => found.add(place(SecretPlaceKind::File, None, None, &name), secrets),
+            Err(failure) => found.skip(&name, &failure),
+        }
+    }
+    Ok(())
+}
