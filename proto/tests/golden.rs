@@ -67,6 +67,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<session::Purge>(),
         method_case::<session::Scrub>(),
         method_case::<doctor::Secrets>(),
+        method_case::<doctor::Size>(),
         method_case::<session::Expire>(),
         method_case::<session::Tag>(),
         method_case::<session::Untag>(),

@@ -73,6 +73,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<session::Purge>();
     all.add_method::<session::Scrub>();
     all.add_method::<doctor::Secrets>();
+    all.add_method::<doctor::Size>();
     all.add_method::<session::Expire>();
     all.add_method::<session::Tag>();
     all.add_method::<session::Untag>();

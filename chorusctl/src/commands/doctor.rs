@@ -1,6 +1,7 @@
 //! `chorusctl doctor`: checks databases, files, models and the machine.
 
 mod secrets;
+mod size;
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
@@ -41,11 +42,17 @@ pub struct Args {
     /// the workspaces. Secrets are named by kind and fingerprint, never shown. The exit status is 1 if there are any.
     #[arg(long, conflicts_with_all = ["rebuild", "salvage"])]
     secrets: bool,
+    /// Instead show what takes room on the disk
+    #[arg(long, conflicts_with_all = ["rebuild", "salvage", "secrets"])]
+    size: bool,
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     if args.secrets {
         return secrets::run(app);
+    }
+    if args.size {
+        return size::run(app);
     }
     if app.is_remote() && (args.rebuild || args.salvage) {
         app.refuse_host(if args.rebuild { "doctor --rebuild" } else { "doctor --salvage" })?;

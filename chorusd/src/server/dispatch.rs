@@ -132,6 +132,7 @@ routes! {
     spawned permissions::RemoveRule => permissions::remove_rule::remove_rule(agent_editor);
     spawned approvals::Approve => approvals::approve::approve(agent_editor, approvals);
     spawned approvals::Deny => approvals::deny::deny(agent_resolver, approvals);
+    spawned doctor::Size => doctor::size::size;
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
     spawned agent::Config => agent::config::config(agent_editor);

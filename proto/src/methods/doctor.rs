@@ -16,6 +16,11 @@ method!(
     Secrets = "doctor.secrets", SecretsParams => SecretsResult
 );
 
+method!(
+    /// Says what takes room on the disk.
+    Size = "doctor.size", SizeParams => SizeResult
+);
+
 #[wire(params)]
 pub struct DoctorParams {
     /// Rebuild the tables of agents and sessions from the directories and session files.
@@ -142,4 +147,45 @@ pub enum SecretPlaceKind {
     Trash,
     /// Another file of the home.
     File,
+}
+
+#[wire(params)]
+pub struct SizeParams {}
+
+#[wire(Default, PartialEq, Eq)]
+pub struct SizeResult {
+    /// Absolute path of the home.
+    pub home: String,
+    /// Bytes on the disk of everything in it.
+    pub bytes: u64,
+    /// The parts of the home, the largest first.
+    pub parts: Vec<SizePart>,
+    /// The agents, the largest first; at most 20.
+    pub agents: Vec<SizeOfAgent>,
+    /// Number of all agents.
+    pub agents_total: u64,
+}
+
+/// A part of the home.
+#[wire(PartialEq, Eq)]
+pub struct SizePart {
+    /// `sessions`, `workspaces`, `worktrees`, `live`, `catalog`, `index`, `embeddings`, `trash`, `tasks`, `logs`, `cache` or `other`.
+    pub name: String,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Number of files.
+    pub files: u64,
+}
+
+/// The room that an agent takes.
+#[wire(PartialEq, Eq)]
+pub struct SizeOfAgent {
+    /// Its name, or that of its directory if it has none.
+    pub agent: String,
+    /// Bytes on the disk of its directory.
+    pub bytes: u64,
+    /// Of these, its saved conversations.
+    pub sessions: u64,
+    /// Number of its saved conversations.
+    pub count: u64,
 }

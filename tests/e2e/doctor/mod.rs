@@ -4,6 +4,7 @@ mod checks;
 mod damaged_catalog;
 mod models;
 mod rebuild;
+mod size;
 
 use std::collections::BTreeMap;
 

@@ -15,6 +15,7 @@ mod programs;
 mod sandbox;
 mod search;
 pub mod secrets;
+pub mod size;
 
 use chorus_base::error::Result;
 use chorus_config::ConfigFile;

@@ -1,0 +1,84 @@
+//! `chorusctl doctor --size`: says what takes room on the disk.
+
+use chorus_proto::methods::doctor::{Size, SizeParams, SizePart, SizeResult};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::ui::units::{format_bytes, group_digits};
+use crate::ui::{Column, Table, sanitize};
+
+const PARTS: [Column; 3] =
+    [Column::new("SIZE").align_right(), Column::new("FILES").align_right(), Column::new("WHAT").flexible()];
+const AGENTS: [Column; 4] = [
+    Column::new("SIZE").align_right(),
+    Column::new("SAVED").align_right(),
+    Column::new("CONVERSATIONS").align_right(),
+    Column::new("AGENT").flexible(),
+];
+
+/// Prints the parts of the home and the largest agents.
+pub(super) fn run(app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Size>(&SizeParams {}, |app, result| {
+        let SizeResult { home, bytes, parts, agents, agents_total } = result;
+        app.stdout.status_line(&format!("{} in {}", format_bytes(bytes), sanitize::one_line(&home)))?;
+        let mut table = Table::new(PARTS);
+        for part in &parts {
+            table.add_row([
+                format_bytes(part.bytes).into(),
+                group_digits(part.files).into(),
+                describe(&part.name).to_owned().into(),
+            ]);
+        }
+        table.write(&mut app.stdout)?;
+        if !agents.is_empty() {
+            writeln!(app.stdout)?;
+            let mut table = Table::new(AGENTS);
+            for of in &agents {
+                table.add_row([
+                    format_bytes(of.bytes).into(),
+                    format_bytes(of.sessions).into(),
+                    group_digits(of.count).into(),
+                    sanitize::one_line(&of.agent).into(),
+                ]);
+            }
+            table.write(&mut app.stdout)?;
+        }
+        let more = agents_total - agents.len() as u64;
+        if more > 0 {
+            app.stdout.status_line(&format!("and {} more agents", group_digits(more)))?;
+        }
+        app.stdout.flush()?;
+        print_hints(app, &parts);
+        Ok(())
+    })
+}
+
+/// Says how to free room, for the parts that can be made smaller.
+fn print_hints(app: &App, parts: &[SizePart]) {
+    let has = |name: &str| parts.iter().any(|part| part.name == name && part.files > 0);
+    if has("trash") {
+        app.stderr.hint("empty the trash: chorusctl trash empty");
+    }
+    if has("sessions") {
+        app.stderr.hint("move unused conversations to the trash: chorusctl session expire --unused-for 365d --dry-run");
+    }
+}
+
+/// Explains a part of the home. Parts that a later daemon names are shown as they are.
+fn describe(name: &str) -> &str {
+    match name {
+        "sessions" => "saved conversations",
+        "workspaces" => "workspaces of agents",
+        "worktrees" => "git worktrees of conversations",
+        "live" => "live conversations and events",
+        "catalog" => "index of conversations, memory, usage, audit log",
+        "index" => "search index (built again if it is deleted)",
+        "embeddings" => "model and vectors of the search by meaning",
+        "trash" => "trash",
+        "tasks" => "output of background commands",
+        "logs" => "log of the daemon",
+        "cache" => "cache",
+        "other" => "everything else",
+        name => name,
+    }
+}
