@@ -122,6 +122,7 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         (_, "CONFLICT") if above == "notes" => Some(NameKind::Conflicts),
         (_, "ID") if above == "trash" => Some(NameKind::Trash),
         ("key", _) if above == "agent" => Some(NameKind::AgentKeys),
+        ("key", _) if above == "config" => Some(NameKind::ConfigKeys),
         ("key", _) if above == "settings" => Some(NameKind::SettingKeys),
         (_, value) if value.starts_with("SESSION") => Some(NameKind::Sessions),
         _ => None,

@@ -18,7 +18,10 @@ use crate::error::{Error, os_error_text};
 mod spawn;
 
 use spawn::{StartError, StartingDaemon};
-pub use spawn::{check_config, daemon_program, program_error, read_config, run_repair, spawn_error, to_timespec};
+pub use spawn::{
+    check_config, daemon_program, program_error, read_config, run_repair, run_to_json, run_to_text, spawn_error,
+    to_timespec,
+};
 
 /// How long a daemon may take to start unless `--timeout` is given.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);

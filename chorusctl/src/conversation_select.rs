@@ -14,12 +14,13 @@ pub const SELECTED: &str = "@";
 pub const MAIN: &str = "main";
 
 /// The commands, and groups of commands, that use no conversation.
-const COMMANDS_WITHOUT_CONVERSATION: [&str; 27] = [
+const COMMANDS_WITHOUT_CONVERSATION: [&str; 28] = [
     "agent",
     "approvals",
     "audit",
     "backup",
     "completions",
+    "config",
     "conversations new",
     "conversations rename",
     "conversations use",

@@ -2,11 +2,12 @@
 
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::{
-    agent, context, continuation, conversations, memory, notes, send, session, session_branching,
+    agent, config, context, continuation, conversations, memory, notes, send, session, session_branching,
 };
 
 /// The methods that change something, each with the beginning of a sentence.
-const CHANGES: [(&str, &str); 24] = [
+const CHANGES: [(&str, &str); 25] = [
+    (config::Set::NAME, "the configuration was changed"),
     (context::Append::NAME, "the message was appended"),
     (context::Save::NAME, "the conversation was saved"),
     (context::Clear::NAME, "the conversation was cleared"),

@@ -23,7 +23,7 @@ const STABLE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The methods that change nothing, or nothing more if they are repeated.
-const REPEATABLE: [&str; 35] = [
+const REPEATABLE: [&str; 36] = [
     "agent.list",
     "agent.show",
     "approvals.list",
@@ -31,6 +31,7 @@ const REPEATABLE: [&str; 35] = [
     "audit.verify",
     "capture.status",
     "cluster.status",
+    "config.reload",
     "context.history",
     "context.show",
     "conversations.list",

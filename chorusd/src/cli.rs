@@ -77,6 +77,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::copy_store::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl config`.
+    if let Some(ended) = crate::config_file::run_if_asked() {
+        return ended;
+    }
     // Nor this: people use `chorusctl cluster cert`.
     if let Some(ended) = crate::create_certificates::run_if_asked() {
         return ended;

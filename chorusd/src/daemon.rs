@@ -34,7 +34,7 @@ use chorus_discord::Discord;
 use chorus_engine::agent::{eviction, idle_expiry};
 use chorus_engine::lifecycle::instance_lock::InstanceLock;
 use chorus_engine::lifecycle::instance_watch::InstanceWatch;
-use chorus_engine::lifecycle::signals::StopSignals;
+use chorus_engine::lifecycle::signals::{ReloadSignals, StopSignals};
 use chorus_engine::lifecycle::socket::BoundSocket;
 use chorus_engine::lifecycle::socket_activation::PassedSocket;
 use chorus_engine::lifecycle::{
@@ -43,9 +43,12 @@ use chorus_engine::lifecycle::{
 use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
+use chorus_engine::ops::config::reload;
+use chorus_engine::ops::settings::ConfigReader;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::{capture, search, semantic};
 use chorus_proto::EventType;
+use chorus_proto::methods::config::ReloadParams;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::pluralize::pluralize;
 use chorus_redact::Redactor;
@@ -97,13 +100,14 @@ pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     let log = log::start(&places.home, config.log_level, !detached, redactor.clone())?;
     let runtime = build_runtime()?;
     let ended = runtime.block_on(async {
+        let config = (config, config_reader(places));
         let daemon = Daemon::start(places, config, Clock::system(), (&current_program()?, redactor)).await?;
         let bound = match passed {
             Some(passed) => passed.into_bound(expected),
             None => socket::bind(&places.socket)?,
         };
         daemon
-            .serve((bound, expected, &lock), signals::listen_for_stops()?, || {
+            .serve((bound, expected, &lock), signals::listen(detach::has_terminal())?, || {
                 detach::print_ready();
                 if detached && let Ok(file) = log.file() {
                     detach::redirect_streams(&file);
@@ -117,6 +121,12 @@ pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     // Do not wait for threads that block on a disk which no longer answers.
     runtime.shutdown_background();
     ended
+}
+
+/// Returns the function that reads the configuration again.
+fn config_reader(places: &InstancePaths) -> ConfigReader {
+    let file = places.config.clone();
+    Arc::new(move || config::load(&file, |name| std::env::var_os(name)))
 }
 
 /// Runs a daemon within a program that supplies its clock and stop signals, such as a test. It leaves alone what
@@ -135,8 +145,11 @@ pub fn run_in_process(
     let runtime = build_runtime()?;
     let ended = runtime.block_on(async {
         let redactor = build_redactor(places, &config);
-        let daemon = Daemon::start(places, config, clock, (program, redactor)).await?;
-        daemon.serve((socket::bind(&places.socket)?, &places.socket, &lock), stops, ready).await
+        let file = places.config.clone();
+        let read = Arc::new(move || config::load(&file, |_| None));
+        let daemon = Daemon::start(places, (config, read), clock, (program, redactor)).await?;
+        let signals = (stops, mpsc::channel(1).1);
+        daemon.serve((socket::bind(&places.socket)?, &places.socket, &lock), signals, ready).await
     });
     runtime.shutdown_background();
     ended
@@ -194,7 +207,7 @@ impl Daemon {
     /// Opens the store and recovers the live contexts.
     fn start<'a>(
         places: &'a InstancePaths,
-        config: Config,
+        (config, read): (Config, ConfigReader),
         clock: Clock,
         (program, redactor): (&'a Path, Arc<Redactor>),
     ) -> BoxFuture<'a, Result<Self>> {
@@ -210,7 +223,7 @@ impl Daemon {
             };
             let tasks = TaskTracker::new();
             let (ops, live) =
-                make_services(places, config, clock, (program, redactor), (&on_fatal, started), &tasks).await?;
+                make_services(places, config, clock, (program, redactor), (&on_fatal, started), (&tasks, read)).await?;
             ops::cluster::publish_profile_hash(&ops.store, &ops.config.profiles).await?;
             ops.agent_resolver.claims.take_on_former().await?;
             let recovered = ops.tasks.recover().await?;
@@ -252,7 +265,7 @@ impl Daemon {
     async fn serve(
         mut self,
         (bound, asked, lock): (BoundSocket, &Path, &Arc<InstanceLock>),
-        mut stops: StopSignals,
+        (mut stops, mut reloads): (StopSignals, ReloadSignals),
         ready: impl FnOnce(),
     ) -> Result<()> {
         // Before the first message can arrive: otherwise these timers, which come from recovered state, would overwrite
@@ -317,6 +330,13 @@ impl Daemon {
         self.tasks.spawn_tracked(async move { registry.close_open_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn_tracked(async move { models.discover().await });
+        let (reloader, ended) = (self.ops.config_reloader.clone(), stop.clone());
+        self.tasks.spawn_tracked(async move {
+            while let Some(Some(())) = ended.run_until_cancelled(reloads.recv()).await {
+                // It is logged, and an event.
+                let _ = reload::reload(&reloader, ReloadParams {}).await;
+            }
+        });
         let discord = Discord::start(&self.ops);
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
@@ -324,7 +344,7 @@ impl Daemon {
             () = self.fatal.cancelled() => return Err(self.fatal_failure()),
         }
         systemd_notify::notify_stopping("saving every conversation");
-        let deadline = Moment::now() + self.ops.config.stop_timeout;
+        let deadline = Moment::now() + self.ops.defaults().stop_timeout;
         self.ops.registry.emit_event(EventType::DaemonStopping, None, None, json!({}));
         self.hand_over(&mut stops).await?;
         // The store needs time after Discord.
@@ -374,7 +394,7 @@ impl Daemon {
             let _ = timeout_at(deadline, servers).await;
             self.ops.sessions.history_numbers.store(&self.ops.home);
             // The store needs the rest of the time to release what it has.
-            let files_until = deadline - self.ops.config.stop_timeout.mul_f64(0.1);
+            let files_until = deadline - self.ops.defaults().stop_timeout.mul_f64(0.1);
             let _ = timeout_at(files_until, self.ops.agent_resolver.claims.store_file_edits(None, usize::MAX)).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
@@ -398,7 +418,7 @@ impl Daemon {
         if self.ops.store.ownership.is_none() {
             return Ok(());
         }
-        let (begun, limit) = (Moment::now(), self.ops.config.stop_timeout);
+        let (begun, limit) = (Moment::now(), self.ops.defaults().stop_timeout);
         let mover = self.ops.agent_mover.clone();
         // In a task of its own: an agent that is being moved when the time is up is not left half way.
         let moving = chorus_runtime::spawn(async move { mover.move_all(begun + limit.mul_f64(TURNS_SHARE)).await });

@@ -3,6 +3,7 @@
 #![warn(unreachable_pub)]
 
 pub mod cli;
+mod config_file;
 mod copy_store;
 mod create_certificates;
 pub mod daemon;

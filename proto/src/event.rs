@@ -82,6 +82,9 @@ event_types! {
     TaskFinished = "task.finished",
     /// `data`: `{text}`: something to tell people; `id`: the session that it is about, if any
     Notice = "notice",
+    /// `data`: `{changed, restart}`: keys that apply now, and that apply after a restart. If the file cannot be used:
+    /// `{error, hint?}`, and nothing changes
+    ConfigReloaded = "config.reloaded",
     DaemonStopping = "daemon.stopping",
 }
 

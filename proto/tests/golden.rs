@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations, daemon,
-    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
-    settings, tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation, conversations,
+    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -83,6 +83,8 @@ fn methods() -> Vec<MethodCase> {
         method_case::<import::Begin>(),
         method_case::<import::Add>(),
         method_case::<import::Commit>(),
+        method_case::<config::Reload>(),
+        method_case::<config::Set>(),
         method_case::<settings::Show>(),
         method_case::<settings::Set>(),
         method_case::<permissions::List>(),

@@ -10,6 +10,7 @@ mod chat;
 mod cli;
 mod cluster;
 mod compatibility;
+mod config;
 mod context;
 mod conversations;
 mod crash;

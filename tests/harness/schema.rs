@@ -2,9 +2,9 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations, daemon,
-    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
-    settings, tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation, conversations,
+    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -94,6 +94,8 @@ pub fn protocol_schema() -> Value {
     all.add_method::<permissions::Check>();
     all.add_method::<permissions::Rules>();
     all.add_method::<permissions::RemoveRule>();
+    all.add_method::<config::Reload>();
+    all.add_method::<config::Set>();
     all.add_method::<settings::Show>();
     all.add_method::<settings::Set>();
     all.add_method::<models::List>();

@@ -27,9 +27,9 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Conversations",
         &["capture", "import", "export", "sync", "rm", "context", "conversations", "session", "notes", "trash"],
     ),
-    ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "mcp", "hooks", "usage"]),
+    ("Agents", &["agent", "memory", "models", "tasks", "cancel", "mcp", "hooks", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
-    ("System", &["daemon", "doctor", "backup", "cluster", "store", "tour", "completions", "man", "help"]),
+    ("System", &["daemon", "config", "doctor", "backup", "cluster", "store", "tour", "completions", "man", "help"]),
 ];
 
 /// Width of the column with the names.

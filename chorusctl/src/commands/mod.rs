@@ -18,6 +18,7 @@ pub mod capture;
 pub mod chat;
 pub mod cluster;
 pub mod completions;
+pub mod config;
 pub mod context;
 pub mod conversations;
 pub mod daemon;
@@ -116,6 +117,7 @@ pub enum Command {
     /// Cancel an agent's running turn
     Cancel(cancel::Args),
     /// Show the effective configuration and change defaults
+    #[command(hide = true)]
     Settings(settings::Args),
     /// Exchange saved conversations with another machine over ssh
     Sync(sync::Args),
@@ -135,6 +137,8 @@ pub enum Command {
     Events(events::Args),
     /// Start, stop and inspect the daemon
     Daemon(daemon::Args),
+    /// Show, change and check the configuration
+    Config(config::Args),
     /// Check the installation for problems
     Doctor(doctor::Args),
     /// Show the nodes of a cluster, and move their agents
@@ -192,6 +196,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Audit(args) => audit::run(args, app),
         Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
+        Command::Config(args) => config::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Cluster(args) => cluster::run(args, app),
         Command::Backup(args) => backup::run(args, app),

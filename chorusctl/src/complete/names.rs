@@ -12,11 +12,13 @@ use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::notes::{List as Notes, ListParams as NotesParams, NoteKind};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
+use chorus_proto::methods::settings::{Show as Settings, ShowParams as SettingsParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
 use chorus_proto::{CallError, Client, ErrorKind, Session};
 use chorus_remote::DaemonAddress;
 use clap_complete::CompletionCandidate;
+use serde_json::Value;
 
 use crate::app::App;
 use crate::cli::GlobalOptions;
@@ -87,6 +89,8 @@ pub(super) enum NameKind {
     Trash,
     /// Keys of `agent config`.
     AgentKeys,
+    /// Keys of the configuration.
+    ConfigKeys,
     /// Keys of `settings set`.
     SettingKeys,
     /// Sources of messages.
@@ -120,6 +124,7 @@ impl NameKind {
             Self::Conflicts => notes(Some(NoteKind::Conflict)),
             Self::Trash => trashed(),
             Self::AgentKeys => agent_keys(),
+            Self::ConfigKeys => config_keys(),
             Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
             Self::Sources => MESSAGE_SOURCES.iter().map(|source| CompletionCandidate::new(*source)).collect(),
             Self::Tools => TOOLS.iter().map(|tool| CompletionCandidate::new(*tool)).collect(),
@@ -339,6 +344,20 @@ fn agent_keys() -> Vec<CompletionCandidate> {
         let keys = config.into_iter().filter(|(key, _)| !MANAGED_KEYS.contains(&key.as_str()));
         Some(keys.map(|(key, value)| (key, value.to_string().chars().take(MAX_HELP_CHARS).collect())).collect())
     })
+}
+
+/// Returns the keys of the configuration with their values.
+fn config_keys() -> Vec<CompletionCandidate> {
+    run_query(|client, _| {
+        let settings = client.call::<Settings>(&SettingsParams {}).ok()?.settings.into_iter();
+        let names = settings.filter(|setting| needs_no_quotes(&setting.key));
+        Some(names.map(|setting| (setting.key, short_text(&setting.value))).collect())
+    })
+}
+
+/// Returns a value as it is shown beside its key.
+fn short_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned).chars().take(MAX_HELP_CHARS).collect()
 }
 
 /// Returns true if no shell needs quotes around the name.

@@ -89,13 +89,34 @@ impl StartingDaemon {
 /// # Errors
 /// The program cannot be run, or failed; its own error message is used if it printed one.
 pub fn run_repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Error> {
-    run_with_env(flag, socket, None)
+    run_to_json(&[flag], socket, None)
 }
 
-fn run_with_env(flag: &str, socket: Option<&Path>, env: Option<(&str, &OsStr)>) -> Result<Box<RawValue>, Error> {
+/// Runs `chorusd` with `arguments` to its end and returns its JSON result; `config` is the configuration file to use.
+///
+/// # Errors
+/// As [`run_repair`].
+pub fn run_to_json(
+    arguments: &[impl AsRef<OsStr>],
+    socket: Option<&Path>,
+    config: Option<&Path>,
+) -> Result<Box<RawValue>, Error> {
+    let found = run_to_text(arguments, socket, config)?.trim().to_owned();
+    RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+}
+
+/// As [`run_to_json`], for a result that is a text.
+///
+/// # Errors
+/// As [`run_repair`].
+pub fn run_to_text(
+    arguments: &[impl AsRef<OsStr>],
+    socket: Option<&Path>,
+    config: Option<&Path>,
+) -> Result<String, Error> {
     let program = daemon_program();
     let mut command = Command::new(&program);
-    command.arg(flag).stdin(Stdio::null()).envs(env);
+    command.args(arguments).stdin(Stdio::null()).envs(config.map(|file| ("CHORUS_CONFIG", file)));
     if let Some(socket) = socket {
         command.arg("--socket").arg(socket);
     }
@@ -103,8 +124,7 @@ fn run_with_env(flag: &str, socket: Option<&Path>, env: Option<(&str, &OsStr)>) 
     if !said.status.success() {
         return Err(program_error(&program, said.status, &said.stderr));
     }
-    let found = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+    Ok(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
 /// Has `chorusd` check the configuration, as a start does first. An older `chorusd`, which has no such option, counts as
@@ -124,6 +144,7 @@ pub fn check_config(socket: Option<&Path>) -> Result<(), Error> {
 pub struct CheckedConfig {
     /// Path of the file.
     pub config: PathBuf,
+    pub exists: bool,
     /// Names of the providers, including one that is there without being configured.
     pub providers: Vec<String>,
 }
@@ -133,8 +154,7 @@ pub struct CheckedConfig {
 /// # Errors
 /// The configuration cannot be used, the program cannot be run, or it is too old to name the providers.
 pub fn read_config(socket: Option<&Path>, file: Option<&Path>) -> Result<CheckedConfig, Error> {
-    let env = file.map(|file| ("CHORUS_CONFIG", file.as_os_str()));
-    let checked = run_with_env("--check-config", socket, env)?;
+    let checked = run_to_json(&["--check-config"], socket, file)?;
     serde_json::from_str(checked.get()).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 

@@ -12,7 +12,7 @@ use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::InstancePaths;
 use chorus_store::integrity;
 
-use super::{Daemon, build_redactor, build_runtime, current_program, load_config};
+use super::{Daemon, build_redactor, build_runtime, config_reader, current_program, load_config};
 
 /// Rebuilds the index of `places` or salvages its journal, and reports the state of the home. Fails if a daemon is
 /// running.
@@ -32,7 +32,10 @@ pub fn repair_home(places: &InstancePaths, params: DoctorParams, progress: OnPro
     }
     let runtime = build_runtime()?;
     let mut found = runtime.block_on(async {
-        let ops = Daemon::start(places, config, Clock::system(), (&current_program()?, redactor)).await?.ops;
+        let ops =
+            Daemon::start(places, (config, config_reader(places)), Clock::system(), (&current_program()?, redactor))
+                .await?
+                .ops;
         let found = ops::doctor::doctor(&ops, params, progress).await;
         ops.store.close().await?;
         found

@@ -1,6 +1,6 @@
 //! The composition root: makes each service once and hands it to those that use it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -23,12 +23,13 @@ use chorus_engine::ops::agent::{
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::cluster::{AgentMover, MoverState, PeerChecksCell};
+use chorus_engine::ops::config::{ConfigReloader, hidden_paths};
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
 use chorus_engine::ops::send::MessageSender;
 use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
-use chorus_engine::ops::settings::EffectiveConfig;
+use chorus_engine::ops::settings::{ConfigReader, EffectiveConfig};
 use chorus_engine::ops::trash::Trash;
 use chorus_engine::search::{SearchService, SearchSettings};
 use chorus_engine::semantic::SemanticService;
@@ -53,7 +54,7 @@ pub(super) async fn make_services(
     clock: Clock,
     (program, redactor): (&Path, Arc<Redactor>),
     (on_fatal, started): (&OnFatal, Instant),
-    tasks: &TaskTracker,
+    (tasks, read_config): (&TaskTracker, ConfigReader),
 ) -> Result<(Arc<Ops>, usize)> {
     let store = Arc::new(open_store(places, &config, &clock, on_fatal, &redactor).await?);
     let agents = Arc::new(AgentIndex::default());
@@ -66,7 +67,7 @@ pub(super) async fn make_services(
     let approvals = Arc::new(approvals);
     let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
     let sandbox = Arc::new(Sandbox::new(program, &home));
-    sandbox.hide_paths(hidden_paths(places, &config));
+    sandbox.hide_paths(hidden_paths(&places.socket, &places.config, &config));
     let mcp = Arc::new(McpServers::new(&config.mcp, &home, sandbox.clone(), redactor.clone()));
     let file_writes = store.catalog.file_writes.clone();
     let last_write = file_writes.last_position().await?;
@@ -94,7 +95,8 @@ pub(super) async fn make_services(
     let registry =
         Registry::new(store.clone(), agents.clone(), home, summaries.clone(), tools.clone(), tasks.clone(), heads);
     let config = Arc::new(config);
-    let effective_config = Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
+    let effective_config =
+        Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone(), read_config).await?);
     let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
     let context_meter = Arc::new(ContextMeter {
         registry: registry.clone(),
@@ -199,10 +201,22 @@ pub(super) async fn make_services(
         registry: registry.clone(),
         models: models.clone(),
         store: store.clone(),
-        config: config.clone(),
+        config: effective_config.clone(),
         sessions_lock: sessions_lock.clone(),
         deleted: deleted.clone(),
         clock: clock.clone(),
+    });
+    let config_reloader = Arc::new(ConfigReloader {
+        effective: effective_config.clone(),
+        agents: agent_resolver.clone(),
+        models: models.clone(),
+        approvals: approvals.clone(),
+        registry: registry.clone(),
+        sandbox: sandbox.clone(),
+        store: store.clone(),
+        clock: clock.clone(),
+        socket: places.socket.clone(),
+        tasks: tasks.clone(),
     });
     let agent_mover = Arc::new(AgentMover {
         claims: claims.clone(),
@@ -246,7 +260,7 @@ pub(super) async fn make_services(
         store.clone(),
         agent_resolver.clone(),
         sessions_lock.clone(),
-        config.clone(),
+        effective_config.clone(),
         clock.clone(),
     ));
     let search = Arc::new(SearchService::new(
@@ -263,6 +277,7 @@ pub(super) async fn make_services(
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
+        config_reloader,
         capture,
         agent_resolver,
         agent_describer,
@@ -339,23 +354,4 @@ fn search_settings(config: &Config) -> SearchSettings {
     let SearchConfig { index, index_tool_results, language } = config.search;
     let options = IndexOptions::new(language.as_str(), index_tool_results);
     SearchSettings { is_enabled: index, tool_results: index_tool_results, options }
-}
-
-/// Paths that commands must not see wherever they lie: the socket, the configuration, files with keys.
-fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
-    let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
-    let token = config.discord.token.file().map(Path::to_owned);
-    let servers = config.mcp.values().filter_map(|server| server.token_file()).map(Path::to_owned);
-    let own = [places.socket.clone(), places.config.clone()];
-    let store = [&config.store.url, &config.store.sessions.key].into_iter().filter_map(|source| source.file());
-    let shared = config.store.sessions.path.iter().cloned();
-    own.into_iter()
-        .chain(config.cluster.key.clone())
-        .chain(store.map(Path::to_owned))
-        .chain(shared)
-        .chain(config.cluster.workspace_root.clone())
-        .chain(keys)
-        .chain(token)
-        .chain(servers)
-        .collect()
 }

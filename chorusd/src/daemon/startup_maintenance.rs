@@ -57,7 +57,11 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     }
     chorus_runtime::spawn(ops.summaries.clone().backfill());
     // After the scan as well, since a session that it finds counts as used now.
-    chorus_runtime::spawn(ops::session::expire::run_daily(ops.session_trash.clone(), ops.config.clone(), stop));
+    chorus_runtime::spawn(ops::session::expire::run_daily(
+        ops.session_trash.clone(),
+        ops.effective_config.clone(),
+        stop,
+    ));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {

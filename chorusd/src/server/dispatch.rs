@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations,
-    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    Method, agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation,
+    conversations, daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
     session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
@@ -94,8 +94,8 @@ routes! {
         export_positions,
         config
     );
-    inline permissions::List => permissions::list::list(agent_resolver, config);
-    inline permissions::Show => permissions::show::show(agent_resolver, config);
+    inline permissions::List => permissions::list::list(agent_resolver, effective_config);
+    inline permissions::Show => permissions::show::show(agent_resolver, effective_config);
     inline permissions::Rules => permissions::rules::rules(agent_resolver);
     inline permissions::Check => permissions::check::check(agent_resolver, sandbox, mcp);
     inline settings::Show => settings::show::show(effective_config);
@@ -141,13 +141,15 @@ routes! {
     spawned conversations::Close => conversations::close::close(agent_resolver, agent_describer);
     spawned conversations::Merge => conversations::merge::merge(agent_resolver, agent_describer);
     spawned conversations::Use => conversations::use_::use_(agent_resolver, agent_describer);
+    spawned config::Reload => config::reload::reload(config_reloader);
+    spawned config::Set => config::set::set(config_reloader);
     spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume(agent_resolver, continuation_starter);
     spawned continuation::Compact => context::compact::compact(agent_resolver, continuation_starter, summaries);
     spawned session::Delete => session::delete::delete(agent_resolver, session_trash);
     spawned session::Purge => session::purge::purge(agent_resolver, session_trash);
     spawned session::Scrub => session::scrub::scrub(agent_resolver, session_trash, redactor);
-    spawned session::Expire => session::expire::expire(agent_resolver, session_trash, config);
+    spawned session::Expire => session::expire::expire(agent_resolver, session_trash, effective_config);
     spawned session::Tag => session::tag::tag(agent_resolver, sessions, sessions_lock, store);
     spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store);
     spawned session_branching::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
@@ -160,7 +162,7 @@ routes! {
     spawned notes::Edit => notes::edit::edit(agent_resolver, registry, store.catalog, clock);
     spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
     spawned cluster::Forget => cluster::forget::forget(store);
-    spawned cluster::Drain => cluster::drain::drain(agent_mover, config);
+    spawned cluster::Drain => cluster::drain::drain(agent_mover, effective_config);
     spawned capture::Off => capture::off::off(capture);
     spawned capture::Exclude => capture::exclude::exclude(capture);
     spawned capture::Forget => capture::forget::forget(capture, agent_resolver, session_trash);

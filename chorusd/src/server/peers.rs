@@ -13,7 +13,9 @@ use chorus_peers::{IncomingTunnel, PeerListener, PeerPool, Tunnel};
 use chorus_proto::ErrorKind;
 use chorus_proto::frame::encode_header;
 use chorus_proto::frame_codec::FrameCodec;
-use chorus_proto::methods::{Method as _, agent_transfer, backup, capture, cluster, daemon, search, settings, trash};
+use chorus_proto::methods::{
+    Method as _, agent_transfer, backup, capture, cluster, config, daemon, search, settings, trash,
+};
 use chorus_runtime::SpawnTracked as _;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::value::RawValue;
@@ -37,8 +39,10 @@ const FIRST_PEER_CONNECTION: u64 = 1 << 48;
 
 /// Methods that concern a machine and none of its agents, or change it: a node never calls them for its clients, so another one
 /// refuses them.
-const OF_THE_MACHINE: [&str; 16] = [
+const OF_THE_MACHINE: [&str; 18] = [
     daemon::Stop::NAME,
+    config::Reload::NAME,
+    config::Set::NAME,
     settings::Set::NAME,
     agent_transfer::ImportBegin::NAME,
     agent_transfer::ImportAdd::NAME,

@@ -13,6 +13,7 @@ pub mod audit;
 pub mod backup;
 pub mod capture;
 pub mod cluster;
+pub mod config;
 pub mod context;
 pub mod continuation;
 pub mod conversations;

@@ -24,9 +24,12 @@ pub struct ShowResult {
     /// The configuration file.
     #[omit_empty]
     pub file: Option<ConfigFile>,
+    /// Keys that have other values in the file, which apply after a restart of the daemon.
+    #[omit_empty]
+    pub restart: Vec<String>,
 }
 
-/// The configuration file as the daemon found it when it started.
+/// The configuration file as the daemon last read it.
 #[wire(PartialEq, Eq)]
 pub struct ConfigFile {
     pub path: String,
@@ -44,6 +47,9 @@ pub struct Setting {
     /// The file or the environment variable.
     #[omit_empty]
     pub place: Option<String>,
+    /// The line in the file, counted from 1.
+    #[omit_empty]
+    pub line: Option<u64>,
 }
 
 /// Source of a value.

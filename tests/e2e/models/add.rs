@@ -159,7 +159,7 @@ fn a_hint_quotes_what_a_shell_would_not_take_as_one_word() {
     let _stop = Stop(&home);
     server.set_openai_models(200, &json!({"data": [{"id": "a $(touch x) 'b'"}, {"id": "large"}]}));
     let said = add(&home, "local", &server, &[]);
-    let due = r"chorusctl settings set default_model 'local/a $(touch x) '\''b'\'''";
+    let due = r"chorusctl config set default_model 'local/a $(touch x) '\''b'\'''";
     assert!(said.stderr.contains(due), "{said:?}");
     server.set_openai_models(200, &json!({"data": [{"id": "a $(touch x) 'b'"}]}));
     chorusctl(&home, ["models", "validate"]).expect_success();
@@ -206,7 +206,7 @@ fn the_only_model_is_named_to_an_agent_without_one() {
     add(&home, "local", &server, &[]).expect_success();
     chorusctl(&home, ["settings", "set", "default_model", ""]).expect_success();
     let said = chorusctl(&home, ["send", "hi"]);
-    assert!(said.expect_failure_with_hint(1).contains("hint: chorusctl settings set default_model local/small\n"));
+    assert!(said.expect_failure_with_hint(1).contains("hint: chorusctl config set default_model local/small\n"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod show;
 use chorus_proto::Client;
 use chorus_proto::methods::settings::{Set, SetParams, SetResult, Setting, Show, ShowParams};
 
-fn set(client: &mut Client, key: &str, value: &str) -> SetResult {
+pub(crate) fn set(client: &mut Client, key: &str, value: &str) -> SetResult {
     client.call::<Set>(&SetParams { key: key.into(), value: value.into(), command: None }).expect("settings.set")
 }
 
@@ -15,6 +15,6 @@ fn shown(client: &mut Client) -> Vec<Setting> {
 }
 
 /// One key of what is shown.
-fn one(client: &mut Client, key: &str) -> Setting {
+pub(crate) fn one(client: &mut Client, key: &str) -> Setting {
     shown(client).into_iter().find(|setting| setting.key == key).unwrap_or_else(|| panic!("{key} is not shown"))
 }

@@ -66,8 +66,26 @@ pub fn describe(event: &Event) -> String {
         EventType::TaskStarted => format!("started {}: {}", text("id"), text("command")),
         EventType::TaskFinished => format!("{} ended ({}): {}", text("id"), text("status"), text("command")),
         EventType::Notice => add_target(&notice_text(text("text")), None, event.conversation.as_deref()),
+        EventType::ConfigReloaded => match text("error") {
+            "" => format!("the configuration was reloaded{}", changed_keys(data)),
+            error => format!("the configuration was not reloaded: {error}"),
+        },
         EventType::DaemonStopping => "the daemon is stopping".to_owned(),
         _ => data.to_string(),
+    }
+}
+
+/// Names the keys that a reload changed, and those that apply after a restart.
+fn changed_keys(data: &Value) -> String {
+    let keys = |name: &str| {
+        let keys = data.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        keys.collect::<Vec<_>>().join(", ")
+    };
+    match (keys("changed"), keys("restart")) {
+        (changed, restart) if changed.is_empty() && restart.is_empty() => String::new(),
+        (changed, restart) if restart.is_empty() => format!(": {changed}"),
+        (changed, restart) if changed.is_empty() => format!("; after a restart: {restart}"),
+        (changed, restart) => format!(": {changed}; after a restart: {restart}"),
     }
 }
 

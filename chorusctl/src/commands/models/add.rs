@@ -75,7 +75,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let found = app.call::<Validate>(&ModelsParams {})?;
     let Some(provider) = found.providers.into_iter().find(|provider| provider.name == table.name) else {
         return Err(Error::failed(format!("the daemon does not use {}", appended.file.display()))
-            .with_hint("see which file it uses: chorusctl settings"));
+            .with_hint("see which file it uses: chorusctl config path"));
     };
     if provider.found != Discovery::Ok {
         if let Some(model) = &args.default {
@@ -172,7 +172,7 @@ fn set_default(
         (None, None, [first, ..]) => {
             app.stdout.flush()?;
             let first = shell_word(first);
-            app.stderr.hint(&format!("choose the default: chorusctl settings set default_model {first}"));
+            app.stderr.hint(&format!("choose the default: chorusctl config set default_model {first}"));
             return Ok(None);
         }
         (None, None, []) => {

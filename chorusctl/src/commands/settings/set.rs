@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::settings::{Set, SetParams};
 
+use super::hint;
 use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
@@ -9,7 +10,8 @@ use crate::ui::{Style, sanitize};
 
 /// Set default_model, permissions or idle_timeout
 ///
-/// Applies at once to every agent that does not set the key itself. It overrides config.toml; an environment variable overrides it.
+/// `chorusctl config set` does the same in config.toml. This value is stored by the daemon instead: it overrides config.toml, and an environment
+/// variable overrides it. In a cluster, all nodes share it. It applies at once to every agent that does not set the key itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl settings set default_model anthropic/claude-sonnet-4-5\n  \
                         chorusctl settings set idle_timeout 1h\n  \
@@ -23,6 +25,7 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SetParams { key: args.key, value: args.value.into(), command: None };
+    hint(app, "to set it in config.toml instead: chorusctl config set KEY VALUE");
     app.call_and_print::<Set>(&params, |app, done| {
         let value = if done.setting.value.is_null() { "(not set)".to_owned() } else { value_text(&done.setting.value) };
         let key = sanitize::one_line(&done.setting.key);

@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::settings::{From, Show, ShowParams};
 
+use super::hint;
 use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
@@ -22,6 +23,7 @@ pub struct Args {
 const COLUMNS: [Column; 3] = [Column::new("KEY"), Column::new("VALUE").flexible(), Column::new("FROM").flexible()];
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    hint(app, "this is now: chorusctl config");
     let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&ShowParams {})?;

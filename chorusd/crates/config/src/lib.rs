@@ -7,9 +7,11 @@ mod capture;
 mod cluster;
 pub mod discord;
 mod display;
+pub mod edit;
 mod grants;
 mod hosts;
 mod keys;
+mod live;
 mod load;
 mod mcp;
 mod metrics;
@@ -22,6 +24,7 @@ mod runtime_settings;
 mod search;
 mod store;
 mod store_sessions;
+mod template;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
@@ -34,7 +37,8 @@ use chorus_permissions::{Grants, Profiles};
 pub use capture::CaptureConfig;
 pub use cluster::ClusterConfig;
 pub use hosts::HostConfig;
-pub use load::load;
+pub use live::{changed_keys, is_live};
+pub use load::{FileProblem, check_text, load};
 pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
 pub use metrics::MetricsListen;
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
@@ -44,6 +48,7 @@ pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 pub use search::{SearchConfig, SearchLanguage};
 pub use store::{StoreConfig, StoreKind};
 pub use store_sessions::{SessionStoreConfig, SessionStoreKind};
+pub use template::{TableReference, config_template, table_references};
 pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.

@@ -26,7 +26,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     match std::fs::read_to_string(path) {
         Ok(text) => {
             config.file.exists = true;
-            from_toml(&mut config, &text, path, &source)?;
+            from_toml(&mut config, &text, path, &source).map_err(|problem| problem.into_error(path))?;
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => {
@@ -51,11 +51,52 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     Ok(config)
 }
 
-fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource<'_>) -> Result<()> {
-    let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
-    let wrong = |at: usize, what: String, hint: String| {
-        Error::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
-    };
+/// A problem of the configuration file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileProblem {
+    /// Counted from 1, as is `column`.
+    pub line: usize,
+    pub column: usize,
+    pub what: String,
+    pub hint: String,
+}
+
+impl FileProblem {
+    fn at(text: &str, offset: usize, what: String, hint: String) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let column = before[line_start..].chars().count() + 1;
+        Self { line: line_of(text, offset), column, what, hint }
+    }
+
+    /// The error for the file at `path`.
+    #[must_use]
+    pub fn into_error(self, path: &Path) -> Error {
+        let Self { line, column, what, hint } = self;
+        let message = format!("{}, line {line}, column {column}: {what}", path.display());
+        Error::new(ErrorKind::InvalidConfig, message).hint(hint)
+    }
+}
+
+/// Returns the line of an offset, counted from 1.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// Checks a text that the file at `path` is to have, without the environment's values.
+///
+/// # Errors
+/// The first problem.
+pub fn check_text(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Config, FileProblem> {
+    let mut config = Config::default();
+    let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env };
+    from_toml(&mut config, text, path, &source)?;
+    Ok(config)
+}
+
+fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource<'_>) -> Result<(), FileProblem> {
+    let wrong = |at: usize, what: String, hint: String| FileProblem::at(text, at, what, hint);
+    let origin = |at: usize| Origin::File { path: path.to_owned(), line: line_of(text, at) };
     let document = DeTable::parse(text)
         .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "fix the line".into()))?;
     let mut pairs = Vec::new();
@@ -68,7 +109,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
             DeValue::Table(inner) if NAMED_TABLES.contains(&name.get_ref().as_ref()) => {
                 named_tables::read_table(config, name.get_ref().as_ref(), inner, source)
                     .map_err(|(at, what, hint)| wrong(at, what, hint))?;
-                record_origins(config, name.get_ref(), inner, path);
+                record_origins(config, name.get_ref(), inner, origin);
             }
             DeValue::Table(inner) if tables => {
                 for (inner_name, inner_value) in inner {
@@ -84,6 +125,8 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
             _ => pairs.push(("", name, value)),
         }
     }
+    // The problem that is named is the first one in the file.
+    pairs.sort_by_key(|(_, name, _)| name.span().start);
     for (table, name, value) in pairs {
         let given = name.get_ref().as_ref();
         let at = name.span().start;
@@ -96,25 +139,25 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
         };
         (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
             .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "fix the value".into()))?;
-        config.origins.insert(dotted_name(table, given), Origin::File(path.to_owned()));
+        config.origins.insert(dotted_name(table, given), origin(at));
     }
     Ok(())
 }
 
 /// Records the file as the origin of the keys of a named table.
-fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
+fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, origin: impl Fn(usize) -> Origin) {
     for (label, value) in content {
         let name = match table {
             "prices" => format!("{:?}", label.get_ref()),
             _ => label.get_ref().to_string(),
         };
-        let keys: Vec<String> = match value.get_ref() {
+        match value.get_ref() {
             DeValue::Table(inner) if table != "permissions" => {
-                inner.iter().map(|(key, _)| format!("{table}.{name}.{}", key.get_ref())).collect()
+                let keys = inner.iter().map(|(key, _)| (format!("{table}.{name}.{}", key.get_ref()), key.span().start));
+                config.origins.extend(keys.map(|(key, at)| (key, origin(at))));
             }
-            _ => vec![format!("{table}.{name}")],
-        };
-        config.origins.extend(keys.into_iter().map(|key| (key, Origin::File(path.to_owned()))));
+            _ => _ = config.origins.insert(format!("{table}.{name}"), origin(label.span().start)),
+        }
     }
 }
 
@@ -126,6 +169,18 @@ fn suggest_table(table: &str, given: &str) -> Option<String> {
     let name = closest_match(given, keys().filter_map(|key| inside(key.table)).chain(named.iter().copied()))?;
     // Those of the user's names are suggested as keys are.
     (!named.contains(&name)).then(|| format!("did you mean `[{above}{name}]`?"))
+}
+
+/// Checks that the file may have a key, which is given with its table. Those of tables with the user's names are not checked.
+///
+/// # Errors
+/// `invalid_params` with the most similar key.
+pub(crate) fn check_key(key: &str) -> Result<()> {
+    let (first, (table, name)) = (key.split('.').next().unwrap_or(key), key.rsplit_once('.').unwrap_or(("", key)));
+    if NAMED_TABLES.contains(&first) || keys().any(|known| known.table == table && known.name == name) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("unknown key `{key}`")).hint(suggest_key(table, name)))
 }
 
 /// The hint about an unknown key: the most similar key of its table, else of any table.
@@ -158,7 +213,8 @@ mod tests {
         let mut config = Config::default();
         let env = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
         let source = ConfigSource { dir: Path::new("/etc/chorus"), env: &env };
-        from_toml(&mut config, text, Path::new("config.toml"), &source)?;
+        let path = Path::new("config.toml");
+        from_toml(&mut config, text, path, &source).map_err(|problem| problem.into_error(path))?;
         named_tables::add_default_provider(&mut config, &source);
         Ok(config)
     }
@@ -175,13 +231,14 @@ mod tests {
     #[test]
     fn a_wrong_key_is_named_with_line_and_neighbour() {
         let failure = read("durability = \"always\"\n\n[defaults]\nidel_timeout = \"5m\"\n").unwrap_err();
-        assert_eq!(failure.message, "config.toml, line 4: unknown key `defaults.idel_timeout`");
+        assert_eq!(failure.message, "config.toml, line 4, column 1: unknown key `defaults.idel_timeout`");
         assert_eq!(failure.hint.as_deref(), Some("did you mean `defaults.idle_timeout`?"));
         let in_cluster = [("clusters", "cluster"), ("stores", "store"), ("store.session", "store.sessions")];
         let known = in_cluster.into_iter().filter(|_| cfg!(feature = "cluster"));
         for (given, meant) in known.chain([("default", "defaults"), ("retentoin", "retention")]) {
             let failure = read(&format!("[{given}]\nidle_timeout = \"5m\"\n")).unwrap_err();
-            assert_eq!(failure.message, format!("config.toml, line 1: unknown key `{given}`"));
+            let column = given.find('.').map_or(2, |dot| dot + 3);
+            assert_eq!(failure.message, format!("config.toml, line 1, column {column}: unknown key `{given}`"));
             assert_eq!(failure.hint, Some(format!("did you mean `[{meant}]`?")));
         }
         let failure = read("idle_timeout = \"5m\"\n").unwrap_err();
@@ -191,8 +248,8 @@ mod tests {
     #[test]
     fn a_wrong_value_is_named() {
         let failure = read("resume_on_start = \"perhaps\"").unwrap_err();
-        assert_eq!(failure.message, "config.toml, line 1: `resume_on_start` must be true or false");
-        assert!(read("= 1").unwrap_err().message.starts_with("config.toml, line 1: "));
+        assert_eq!(failure.message, "config.toml, line 1, column 1: `resume_on_start` must be true or false");
+        assert!(read("= 1").unwrap_err().message.starts_with("config.toml, line 1, column 1: "));
         assert!(read("[defaults]\npermissions = \"opne\"").unwrap_err().message.contains("did you mean `open`?"));
     }
 
@@ -229,7 +286,7 @@ mod tests {
             ("true", "must be a duration"),
         ] {
             let failure = read(&format!("[retention]\nsessions_unused_for = {value}")).unwrap_err();
-            let begin = "config.toml, line 2: `retention.sessions_unused_for` ";
+            let begin = "config.toml, line 2, column 1: `retention.sessions_unused_for` ";
             assert!(failure.message.starts_with(begin) && failure.message.contains(what), "{}", failure.message);
         }
         let failure = read("[retention]\nsessions_unsed_for = \"30d\"").unwrap_err();
@@ -250,19 +307,19 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_provider_is_said_with_its_line() {
         for (text, what) in [
-            ("[providers.x]\nkidn = \"openai\"", "line 2: unknown key `providers.x.kidn`"),
-            ("[providers.x]\nkind = \"gemini\"", "line 2: `providers.x.kind` must be"),
-            ("\n[providers.x]\nkind = \"openai\"", "line 2: `providers.x` has no `base_url`"),
-            ("[providers.x]\nbase_url = \"http://a\"", "line 1: `providers.x` has no `kind`"),
-            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2: `providers.x.base_url` must start with http"),
+            ("[providers.x]\nkidn = \"openai\"", "line 2, column 1: unknown key `providers.x.kidn`"),
+            ("[providers.x]\nkind = \"gemini\"", "line 2, column 1: `providers.x.kind` must be"),
+            ("\n[providers.x]\nkind = \"openai\"", "line 2, column 12: `providers.x` has no `base_url`"),
+            ("[providers.x]\nbase_url = \"http://a\"", "line 1, column 12: `providers.x` has no `kind`"),
+            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2, column 1: `providers.x.base_url` must start with http"),
             ("[providers.x]\nbase_url = \"http://me:pw@a\"", "must not contain a user or password"),
             ("[providers.\"a/b\"]\nkind = \"openai\"", "is not a valid provider name"),
             ("[providers.anthropic]\napi_key_env = \"A\"\ncredential = \"b\"", "set only one of"),
             ("[providers.anthropic]\napi_key_env = \"sk-ant 1\"", "must be a name, not the key itself"),
             ("[providers.anthropic]\nidle_timeout = \"0\"", "must be greater than zero"),
             ("providers = 3", "unknown key `providers`"),
-            ("[aliases]\nfast = \"small\"", "line 2: `aliases.fast` must be for a provider/model"),
-            ("[prices.\"a/b\"]\ninput = -1", "line 2: `prices.\"a/b\".input` must be a number"),
+            ("[aliases]\nfast = \"small\"", "line 2, column 1: `aliases.fast` must be for a provider/model"),
+            ("[prices.\"a/b\"]\ninput = -1", "line 2, column 1: `prices.\"a/b\".input` must be a number"),
             ("[discovry]\nlocal = true", "unknown key `discovry`"),
         ] {
             let failure = read(text).unwrap_err();
@@ -283,11 +340,15 @@ mod tests {
         for (text, what, hint) in [
             (
                 "[permission_grants]\na = [\n\"open\",\n\"carefull\"]\n[permissions.careful]\nallow = []\n",
-                "line 4: `permission_grants.a[1]` names the unknown profile `carefull`",
+                "line 4, column 1: `permission_grants.a[1]` names the unknown profile `carefull`",
                 "did you mean `careful`?",
             ),
-            ("[permission_grants]\na = \"open\"", "line 2: `permission_grants.a` must be a list", "for example"),
-            ("[permission_grants]\na = [3]", "line 2: `permission_grants.a[0]` must be", "for example"),
+            (
+                "[permission_grants]\na = \"open\"",
+                "line 2, column 1: `permission_grants.a` must be a list",
+                "for example",
+            ),
+            ("[permission_grants]\na = [3]", "line 2, column 6: `permission_grants.a[0]` must be", "for example"),
             ("[permission_grant]\na = []", "unknown key `permission_grant`", "did you mean `permission_grants`?"),
         ] {
             let failure = read(text).unwrap_err();

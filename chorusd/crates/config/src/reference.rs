@@ -5,6 +5,7 @@ use super::agent::{CONFIG_KEYS, SettableKey};
 use super::display::duration_value;
 use super::hosts::HOST_KEYS;
 use super::keys::{ConfigKey, dotted_name, keys};
+use super::live::is_live;
 use super::mcp::{MCP_KEYS, mcp_default};
 use super::provider::{CallLimits, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS};
 
@@ -21,6 +22,12 @@ pub struct KeyReference {
 }
 
 impl KeyReference {
+    /// Returns true if a change of the key applies after a restart of the daemon.
+    #[must_use]
+    pub fn needs_restart(&self) -> bool {
+        !is_live(&dotted_name(self.table, self.name))
+    }
+
     /// The environment variable that overrides the key; keys of tables named by the user have none.
     #[must_use]
     pub fn variable(&self) -> Option<String> {

@@ -7,12 +7,14 @@ use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 
 use super::Config;
-use super::keys::{keys, text_value};
+use super::keys::{dotted_name, keys, text_value};
+use super::live::is_live;
 
 /// Origin of a value; a key without one has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    File(PathBuf),
+    /// The line is counted from 1.
+    File { path: PathBuf, line: usize },
     /// Name of the environment variable.
     Environment(String),
     /// Set by `settings set`.
@@ -39,9 +41,11 @@ pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
     }
     let shown: String = name.chars().take(80).collect();
     let names = RUNTIME_SETTINGS.map(|(name, _)| name);
-    if keys().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
-        return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon is running")).hint(format!(
-            "set it in config.toml and restart the daemon; settings for this command: {}",
+    let known = keys().map(|key| (key.name, dotted_name(key.table, key.name)));
+    if let Some((_, key)) = known.into_iter().find(|(short, key)| *short == name || key == name) {
+        let how = if is_live(&key) { "" } else { " and restart the daemon" };
+        return Err(Error::invalid(format!("`{shown}` cannot be stored by the daemon")).hint(format!(
+            "set it in config.toml{how}: chorusctl config set {key} VALUE; settings for this command: {}",
             names.join(", ")
         )));
     }
@@ -61,12 +65,10 @@ impl Config {
     pub fn with_setting(&self, name: &str, value: &str) -> Result<Self, String> {
         let mut set = self.clone();
         let found = RUNTIME_SETTINGS.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);
-        let whole = |key: &super::keys::ConfigKey| {
-            Some(super::keys::dotted_name(key.table, key.name)) == found.map(str::to_owned)
-        };
+        let whole = |key: &super::keys::ConfigKey| Some(dotted_name(key.table, key.name)) == found.map(str::to_owned);
         let key = keys().find(|key| whole(key)).ok_or("is not a setting")?;
         (key.set)(&mut set, &text_value(value))?;
-        let name = super::keys::dotted_name(key.table, key.name);
+        let name = dotted_name(key.table, key.name);
         if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {
             return Ok(self.clone());
         }

@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used_names_its_line() {
         for (text, what) in [
-            ("kind = \"ftp\"", "line 2: `store.sessions.kind` must be"),
-            ("bukket = \"x\"", "line 2: unknown key `store.sessions.bukket`"),
+            ("kind = \"ftp\"", "line 2, column 1: `store.sessions.kind` must be"),
+            ("bukket = \"x\"", "line 2, column 1: unknown key `store.sessions.bukket`"),
             ("key_file = \"a\"\ncredential = \"b\"", "set only one of `key_file` and `credential`"),
             ("endpoint = \"https://a:b@c\"", "must not contain a user"),
         ] {

@@ -15,6 +15,7 @@ pub mod model_client;
 mod model_discovery;
 pub(crate) mod model_ref;
 mod model_resolver;
+mod model_settings;
 pub mod providers;
 pub mod reply;
 pub mod request;

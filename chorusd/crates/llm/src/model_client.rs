@@ -27,6 +27,7 @@ use super::model_catalog::{DiscoveryStatus, ModelCatalog};
 use super::model_discovery::{self, LocalServer};
 use super::model_ref::ModelRef;
 use super::model_resolver::ModelResolver;
+use super::model_settings::ModelSettings;
 use super::providers;
 use super::reply::Reply;
 use super::request::ModelRequest;
@@ -48,9 +49,7 @@ const DEFAULT_REPLY_TOKENS: u64 = 8192;
 
 /// All models that this daemon can call.
 pub struct Models {
-    configured: BTreeMap<String, Provider>,
-    aliases: BTreeMap<String, String>,
-    prices: BTreeMap<String, Price>,
+    settings: RwLock<Arc<ModelSettings>>,
     local: Vec<LocalServer>,
     policy: RetryPolicy,
     chance: RandomFraction,
@@ -77,18 +76,12 @@ impl Models {
     /// are readable now at once. Reads files: blocks. Sends no requests.
     #[must_use]
     pub fn new(config: &Config, home: &Path, clock: Clock, redactor: Arc<Redactor>) -> Self {
-        for provider in config.providers.values() {
-            if let Ok(Some(key)) = api_key::read_key(provider) {
-                redactor.add_own_key(&key);
-            }
-        }
+        let settings = ModelSettings::read(config, &redactor);
         let file = home.join(MODEL_CATALOG_FILE);
         let local = if config.discovery_local { model_discovery::default_local_servers() } else { Vec::new() };
         let found = model_discovery::load_catalog(&file, config);
         Self {
-            configured: config.providers.clone(),
-            aliases: config.aliases.clone(),
-            prices: config.prices.clone(),
+            settings: RwLock::new(Arc::new(settings)),
             local,
             policy: RetryPolicy::default(),
             chance: Arc::new(fastrand::f64),
@@ -100,6 +93,19 @@ impl Models {
             redactor,
             discovering: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Takes providers, aliases and prices from a changed configuration. Returns true if the providers are others; then their
+    /// models are known after the next [`Models::discover`]. Reads files: blocks.
+    pub fn reconfigure(&self, config: &Config) -> bool {
+        let new = Arc::new(ModelSettings::read(config, &self.redactor));
+        let old = std::mem::replace(&mut *self.settings.write(), new.clone());
+        self.catalog.write().providers.retain(|found| found.local || new.providers.contains_key(&found.name));
+        old.providers != new.providers
+    }
+
+    fn settings(&self) -> Arc<ModelSettings> {
+        self.settings.read().clone()
     }
 
     /// Replaces the local servers, the retry policy and the random numbers, for tests.
@@ -132,9 +138,9 @@ impl Models {
     }
 
     fn with_resolver<T>(&self, ask: impl FnOnce(&ModelResolver<'_>) -> T) -> T {
-        let providers = self.provider_names();
+        let (providers, settings) = (self.provider_names(), self.settings());
         let available = self.catalog.read();
-        ask(&ModelResolver { aliases: &self.aliases, providers: &providers, available: &available })
+        ask(&ModelResolver { aliases: &settings.aliases, providers: &providers, available: &available })
     }
 
     /// True if any provider is configured or was found on this machine.
@@ -157,8 +163,8 @@ impl Models {
 
     /// Short names, each with its `provider/model`.
     #[must_use]
-    pub fn aliases(&self) -> &BTreeMap<String, String> {
-        &self.aliases
+    pub fn aliases(&self) -> BTreeMap<String, String> {
+        self.settings().aliases.clone()
     }
 
     /// Calls a model. Passes stream events to `listener` as they arrive, and returns the whole reply. Retries transient
@@ -274,7 +280,7 @@ impl Models {
             };
             // The cost that a provider reports for this call is better than its price list, but a configured price has
             // precedence.
-            let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
+            let told = reply.usage.cost_usd.is_some() && !self.settings().prices.contains_key(&target.to_string());
             // Without token counts the cost is unknown here; the usage accounting estimates it.
             let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
             if let Some(price) = self.price(target).filter(|_| !told && counted) {
@@ -291,7 +297,7 @@ impl Models {
         let found = self.catalog.read();
         let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
         model.and_then(|model| model.context_length).or_else(|| {
-            let kind = self.configured.get(&target.provider).map(|provider| provider.kind);
+            let kind = self.settings().providers.get(&target.provider).map(|provider| provider.kind);
             (kind == Some(ProviderKind::Anthropic) && target.model.starts_with("claude-"))
                 .then_some(CLAUDE_CONTEXT_LENGTH)
         })
@@ -366,7 +372,7 @@ impl Models {
     /// Returns the price of a model: the configured one, else the one that its provider lists.
     #[must_use]
     pub fn price(&self, target: &ModelRef) -> Option<Price> {
-        self.prices.get(&target.to_string()).copied().or_else(|| {
+        self.settings().prices.get(&target.to_string()).copied().or_else(|| {
             let found = self.catalog.read();
             found.provider(&target.provider)?.model(&target.model)?.price
         })
@@ -378,8 +384,8 @@ impl Models {
         if let Some(price) = ModelRef::parse(name).and_then(|target| self.price(&target)) {
             return Some(price);
         }
-        let found = self.catalog.read();
-        let configured = self.prices.iter().map(|(name, price)| (name.as_str(), *price));
+        let (found, settings) = (self.catalog.read(), self.settings());
+        let configured = settings.prices.iter().map(|(name, price)| (name.as_str(), *price));
         let listed = found.providers.iter().flat_map(|provider| &provider.models);
         let listed = listed.filter_map(|model| Some((model.id.as_str(), model.price?)));
         foreign_price::find(name, configured).or_else(|| foreign_price::find(name, listed))
@@ -400,19 +406,19 @@ impl Models {
     /// Checks the key of each configured provider. Reads files: blocks.
     #[must_use]
     pub fn check_keys(&self) -> Vec<KeyStatus> {
-        self.configured.values().map(api_key::check_key).collect()
+        self.settings().providers.values().map(api_key::check_key).collect()
     }
 
     /// Describes the source of the key that is sent to a provider; `None` if it is sent none.
     #[must_use]
     pub fn describe_key_source(&self, provider: &str) -> Option<String> {
-        self.configured.get(provider).and_then(api_key::describe_source)
+        self.settings().providers.get(provider).and_then(api_key::describe_source)
     }
 
     /// Asks every provider for its list of models, and probes local servers if that is configured; makes no paid calls.
     /// Saves the result in the home.
     pub async fn discover(&self) -> ModelCatalog {
-        if self.configured.is_empty() && self.local.is_empty() {
+        if self.settings().providers.is_empty() && self.local.is_empty() {
             return self.available();
         }
         let _alone = self.discovering.lock().await;
@@ -432,8 +438,8 @@ impl Models {
         found
     }
 
-    pub(super) fn configured(&self) -> impl Iterator<Item = &Provider> {
-        self.configured.values()
+    pub(super) fn configured(&self) -> Vec<Provider> {
+        self.settings().providers.values().cloned().collect()
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -448,11 +454,11 @@ impl Models {
     fn provider_names(&self) -> Vec<String> {
         let found = self.catalog.read();
         let local = found.providers.iter().filter(|provider| provider.local).map(|provider| &provider.name);
-        self.configured.keys().chain(local).cloned().collect()
+        self.settings().providers.keys().chain(local).cloned().collect()
     }
 
     pub(super) fn provider(&self, name: &str) -> Option<Provider> {
-        self.configured.get(name).cloned().or_else(|| {
+        self.settings().providers.get(name).cloned().or_else(|| {
             let found = self.catalog.read();
             let local = found.provider(name).filter(|provider| provider.local)?;
             Some(model_discovery::local_provider(&local.name, &local.base_url))

@@ -57,10 +57,11 @@ pub(crate) fn local_provider(name: &str, base_url: &str) -> Provider {
 
 /// Asks all providers concurrently. A provider that does not answer keeps its models from `before`.
 pub(crate) async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalog {
-    let configured = join_all(models.configured().map(|provider| query_provider(models, provider, before)));
+    let providers = models.configured();
+    let configured = join_all(providers.iter().map(|provider| query_provider(models, provider, before)));
     let free = |local: &&LocalServer| {
         let same = |url: &str| url.replace("localhost", "127.0.0.1") == local.base_url;
-        !models.configured().any(|provider| provider.name == local.name || same(&provider.base_url))
+        !providers.iter().any(|provider| provider.name == local.name || same(&provider.base_url))
     };
     let local = join_all(models.local_servers().iter().filter(free).map(|local| probe_local(models, local)));
     let (mut found, local) = tokio::join!(configured, local);

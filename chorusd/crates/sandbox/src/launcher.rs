@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
 
+use chorus_base::sync::RwLock;
 use tokio::net::UnixStream;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
@@ -30,7 +30,7 @@ pub struct Sandbox {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no remotes"))]
     cgroups: Cgroups,
     /// Further paths that commands must not see.
-    hidden: OnceLock<Vec<PathBuf>>,
+    hidden: RwLock<Vec<PathBuf>>,
     root_only_files: RootOnlyFiles,
     foreground_slots: Semaphore,
     level: OnceCell<ConfinementLevel>,
@@ -46,16 +46,16 @@ impl Sandbox {
             program: program.to_owned(),
             home: home.to_owned(),
             cgroups: Cgroups::detect(home),
-            hidden: OnceLock::new(),
+            hidden: RwLock::default(),
             root_only_files: RootOnlyFiles::default(),
             foreground_slots: Semaphore::new(MAX_FOREGROUND_COMMANDS),
             level: OnceCell::new(),
         }
     }
 
-    /// Sets further files and directories that commands must not see. Only the first call has an effect.
+    /// Sets further files and directories that commands must not see, from the next command on.
     pub fn hide_paths(&self, paths: Vec<PathBuf>) {
-        let _ = self.hidden.set(paths);
+        *self.hidden.write() = paths;
     }
 
     /// Returns the confinement level, probing the machine at the first call. Returns `None` if resources are short at
@@ -136,6 +136,7 @@ mod linux {
     use std::os::fd::AsFd as _;
     use std::os::fd::BorrowedFd;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::OnceLock;
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -143,8 +144,8 @@ mod linux {
     use tempfile::TempDir;
 
     use super::{
-        CommandSpec, ConfinementLevel, ISOLATION_VAR, Isolation, OnceLock, OwnedFd, Path, PathBuf, Sandbox,
-        SandboxChild, Stdio, UnixStream, io,
+        CommandSpec, ConfinementLevel, ISOLATION_VAR, Isolation, OwnedFd, Path, PathBuf, Sandbox, SandboxChild, Stdio,
+        UnixStream, io,
     };
     use crate::cgroups::CommandCgroups;
     use crate::protocol::{
@@ -220,12 +221,12 @@ mod linux {
             job: &CommandSpec,
             (input, output, errors): (Option<OwnedFd>, Stdio, Stdio),
         ) -> io::Result<SandboxChild> {
-            let hidden = self.hidden.get().map_or(&[][..], Vec::as_slice);
+            let hidden = self.hidden.read().clone();
             let limits = job.confinement.limits.lowered_by_env();
             let confinement = Confinement { limits, ..job.confinement.clone() };
             let git_settings =
                 confinement.git_author.as_ref().map(|name| git_author::write(&self.home, name)).transpose()?;
-            let mut seen = mounts::plan_mounts(&confinement, &self.home, hidden, &self.root_only_files.paths())?;
+            let mut seen = mounts::plan_mounts(&confinement, &self.home, &hidden, &self.root_only_files.paths())?;
             let git_settings = match (git_settings, way) {
                 (Some(file), Isolation::Bubblewrap | Isolation::Namespaces) => {
                     seen.steps.push(MountStep::Bind { from: file, to: git_author::SETTINGS_PATH.into(), write: false });

@@ -97,6 +97,7 @@ fn files_keys_and_trashed_items_are_offered() {
     chorusctl(&home, ["rm", &session]).expect_success();
     assert_eq!(named(&home, &["agent", "config", "atlas", "idle"]), ["idle_timeout"]);
     assert_eq!(named(&home, &["settings", "set", "def"]), ["default_model"]);
+    assert_eq!(named(&home, &["config", "set", "defaults.idle"]), ["defaults.idle_timeout"]);
     let trashed = wait_until("names", DEADLINE, || {
         let offered = offered(&home, &["trash", "restore", ""]);
         offered.into_iter().find(|name| !name.starts_with("--"))

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use chorus_config::{KeyReference, agent_reference, config_reference};
+use chorus_config::{KeyReference, agent_reference, config_reference, table_references};
 
 use super::compare;
 
@@ -20,9 +20,25 @@ Chorus needs no configuration file. It reads the first of these:
 2. `config.toml` in `$CHORUS_HOME`, if that is set,
 3. `~/.config/chorus/config.toml`.
 
-A value comes from the environment, `chorusctl settings set`, the file or the default, in this order; `chorusctl settings` shows each value
-and its source. The file is read when the daemon starts: `chorusd --check-config` checks it, `chorusctl daemon restart` applies it (and keeps
-the old daemon running if the file has an error). `chorusctl models add` adds a server of models to it. Durations are written like `90s`, `30m` or `1h30m`, sizes like `16MiB`.
+A value comes from the environment, `chorusctl settings set`, the file or the default, in this order.
+
+    chorusctl config                                  # every key with its value and source; --origin names the line
+    chorusctl config get defaults.idle_timeout        # one value
+    chorusctl config set defaults.idle_timeout 1h     # in config.toml; comments in it stay
+    chorusctl config unset defaults.idle_timeout      # its default again
+    chorusctl config edit                             # in $EDITOR; checked before it replaces the file
+    chorusctl config check [FILE]                     # without any effect
+    chorusctl config reload                           # after another program has changed the file
+    chorusctl config show --default                   # a file with every key and its default as a comment
+
+These commands change the file at once or not at all: a key that does not exist, or a value that cannot be used, is refused with its place and the nearest
+key. Concurrent changes, links, the owner and the permissions of the file are kept. A running daemon reads the file again after each change, and if it gets SIGHUP
+(a daemon in a terminal stops instead, as that is what a terminal sends when it is closed). It applies what it can to agents at work; a key with `[restart]`
+below applies after `chorusctl daemon restart`, which `chorusctl config` says until then. If the file has an error, the daemon keeps the
+configuration that it has, says so in its log and in the event `config.reloaded`, and `chorusctl daemon restart` does not stop it. In a cluster, each node has
+its own file; a value of `settings set` holds for all nodes.
+
+`chorusctl models add` adds a server of models to the file. Durations are written like `90s`, `30m` or `1h30m`, sizes like `16MiB`.
 
 ```toml
 default_model = \"anthropic/claude-sonnet-4-5\"
@@ -60,70 +76,21 @@ const AGENT: &str = "
 `agent.json` in the agent's directory.
 ";
 
-/// The text before the keys of a table.
-const TABLES: [(&str, &str); 15] = [
-    ("", "These keys come before the first table."),
-    ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
-    ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
-    ("discovery", "Model servers on this machine."),
-    ("retention", "Saved conversations that nobody uses."),
-    ("capture", "Which conversations of other coding agents are saved ([CAPTURE.md](CAPTURE.md))."),
-    ("metrics", "Figures for Prometheus ([OPERATIONS.md](OPERATIONS.md#metrics))."),
-    ("search", "What `chorusctl search` finds."),
-    (
-        "store",
-        "The database that keeps everything. This table and the next two are only in a `chorusd` that was built with the feature `cluster` ([SCALING.md](SCALING.md)). \
-         Set one of `url_file`, `url_env` and `credential`.",
-    ),
-    ("store.sessions", "Where several daemons have the messages of saved sessions."),
-    ("cluster", "This daemon among those that share the database."),
-    (
-        "providers.NAME",
-        "A server of models. Without any such table, `anthropic` is configured if `ANTHROPIC_API_KEY` is set or `default_model` names it. \
-         Set at most one of `api_key_env`, `api_key_file` and `credential`; without one, the usual variable of a service \
-         (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) is sent to that service only.",
-    ),
-    (
-        "mcp.NAME",
-        "A server of the Model Context Protocol, see [TOOLS.md](TOOLS.md#tools-of-mcp-servers). Set either `command` or `url`. `env`, `network`, `read` and \
-         `write` belong to `command`; the token and the headers belong to `url`. The name has lower-case letters, digits and `-`.",
-    ),
-    (
-        "hosts.NAME",
-        "A machine for `chorusctl --host NAME`, see [REMOTE.md](REMOTE.md). `chorusctl` reads this table of the machine that it runs on.",
-    ),
-    (
-        "prices.\"PROVIDER/MODEL\"",
-        "US dollars per million tokens. A price here replaces the one that the provider tells.",
-    ),
-];
-
-const OTHER_TABLES: &str = "
-## [aliases]
-
-Short names of models: `NAME = \"provider/model\"`. A name must not contain a slash.
-
-## [permissions.NAME]
-
-A permission profile of your own. [PERMISSIONS.md](PERMISSIONS.md) describes its keys.
-
-## [permission_grants]
-
-Who may give which profiles to agents in Discord: `ROLE = [\"PROFILE\", …]`. The daemon's own user and root may give any profile.
-";
-
 #[test]
 fn the_configuration_page_is_up_to_date() {
     let mut page = HEAD.to_owned();
     let keys = config_reference();
-    for (table, about) in TABLES {
-        let title = if table.is_empty() { "Top level".to_owned() } else { format!("[{table}]") };
-        _ = write!(page, "\n## {title}\n\n{about}\n\n");
-        describe(&mut page, keys.iter().filter(|key| key.table == table));
+    for table in table_references() {
+        let title = if table.name.is_empty() { "Top level".to_owned() } else { format!("[{}]", table.name) };
+        _ = write!(page, "\n## {title}\n\n{}\n", table.about);
+        let keys: Vec<_> = keys.iter().filter(|key| key.table == table.name).collect();
+        if !keys.is_empty() {
+            page.push('\n');
+            describe(&mut page, &keys);
+        }
     }
-    let missing = keys.iter().find(|key| !TABLES.iter().any(|(table, _)| *table == key.table));
+    let missing = keys.iter().find(|key| !table_references().iter().any(|table| table.name == key.table));
     assert_eq!(missing, None, "a table without a section");
-    page.push_str(OTHER_TABLES);
     page.push_str(AGENT);
     page.push('\n');
     page.push_str("| key | meaning |\n|---|---|\n");
@@ -143,18 +110,18 @@ fn the_example_of_the_configuration_page_loads() {
     assert_eq!(config.aliases.len() + config.prices.len() + config.providers.len(), 3);
 }
 
-fn describe<'a>(page: &mut String, keys: impl Iterator<Item = &'a KeyReference>) {
-    let keys: Vec<_> = keys.collect();
+fn describe(page: &mut String, keys: &[&KeyReference]) {
     let has_default = keys.iter().any(|key| key.default.is_some());
     page.push_str(if has_default {
         "| key | default | meaning |\n|---|---|---|\n"
     } else {
         "| key | meaning |\n|---|---|\n"
     });
-    for key in &keys {
+    for key in keys {
         let default = key.default.as_ref().map(|value| format!("`{}`", cell(value))).unwrap_or_default();
         let variable = key.variable().map(|name| format!(" [env: `{name}`]")).unwrap_or_default();
-        let about = format!("{}{variable}", cell(key.about));
+        let restart = if key.needs_restart() { " [restart]" } else { "" };
+        let about = format!("{}{variable}{restart}", cell(key.about));
         _ = if has_default {
             writeln!(page, "| `{}` | {default} | {about} |", key.name)
         } else {

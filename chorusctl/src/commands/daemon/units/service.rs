@@ -11,6 +11,7 @@ pub(in super::super) const SERVICE_NAME: &str = "chorusd.service";
 /// A path or value contains characters that a unit cannot hold.
 pub(in super::super) fn render_service(instance: &Instance<'_>) -> Result<String, String> {
     let (daemon, socket) = (quote::program(instance.daemon)?, instance.socket_argument()?);
+    let client = quote::program(instance.client)?;
     let variables = instance.environment_lines()?;
     Ok(format!(
         "\
@@ -31,6 +32,8 @@ RestartSec=1
 # Do not restart after invalid configuration (2), a refusal such as a moved home or database (6), or if another daemon
 # is running (7): a retry would fail again, or start with an empty home.
 RestartPreventExitStatus=2 6 7
+# Reads config.toml again; fails and changes nothing if the file has an error.
+ExecReload={client} config reload{socket}
 # The journal writer sends the keep-alive: if the disk hangs, systemd restarts the daemon. No acknowledged data is lost.
 WatchdogSec=60
 TimeoutStartSec=5min
@@ -81,6 +84,7 @@ mod tests {
         for line in [
             r#"ExecStart="/opt/100%% new/$bin/chorusd" --socket "/run/a \"$$b\".sock""#,
             r#"Environment="CHORUS_HOME=/srv/$x 1""#,
+            r#"ExecReload=/usr/bin/chorusctl config reload --socket "/run/a \"$$b\".sock""#,
         ] {
             assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
         }

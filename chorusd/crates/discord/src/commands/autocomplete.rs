@@ -86,7 +86,7 @@ async fn model_choices(by: &Caller) -> Vec<(String, String)> {
 
 /// The profiles that the caller may grant.
 fn profile_choices(by: &Caller) -> Vec<(String, String)> {
-    let config = &by.ops().config;
+    let config = by.ops().defaults();
     let granted = |name: &&str| config.grants.check_grant(&by.member.requester, &(*name).into()).is_ok();
     as_choices(config.profiles.iter().map(|(name, _)| name).filter(granted).map(str::to_owned))
 }

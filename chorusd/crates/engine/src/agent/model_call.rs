@@ -290,7 +290,7 @@ fn failure_before_call(failure: Error) -> Box<ModelFailure> {
 pub fn no_model_error(agent: &str, models: &Models) -> Error {
     let hint = match (models.has_providers(), models.only_model()) {
         (false, _) => SETUP_HINT.to_owned(),
-        (true, Some(model)) => format!("chorusctl settings set default_model {}", shell_word(&model.to_string())),
+        (true, Some(model)) => format!("chorusctl config set default_model {}", shell_word(&model.to_string())),
         (true, None) => {
             format!("list models with `chorusctl models`, then set one: chorusctl agent config {agent} model NAME")
         }

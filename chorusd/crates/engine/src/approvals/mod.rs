@@ -16,6 +16,7 @@ use std::time::Duration;
 use chorus_base::error::{Error, Result};
 use chorus_base::hex;
 use chorus_base::requester::{Answerer, Requester};
+use chorus_base::sync::RwLock;
 use chorus_catalog::ApprovalRow;
 use chorus_clock::Clock;
 use chorus_journal::NewEvent;
@@ -42,7 +43,7 @@ pub const MAX_OPEN_PER_AGENT: usize = 32;
 pub struct Approvals {
     store: Arc<Store>,
     clock: Clock,
-    timeout: Duration,
+    timeout: RwLock<Duration>,
     pending: PendingApprovals,
     whole_turns: WholeTurns,
     redactor: Arc<Redactor>,
@@ -63,11 +64,20 @@ impl Approvals {
         Self {
             store,
             clock,
-            timeout,
+            timeout: RwLock::new(timeout),
             pending: PendingApprovals::default(),
             whole_turns: WholeTurns::default(),
             redactor,
         }
+    }
+
+    /// Sets how long further questions stay open.
+    pub fn set_timeout(&self, timeout: Duration) {
+        *self.timeout.write() = timeout;
+    }
+
+    fn timeout(&self) -> Duration {
+        *self.timeout.read()
     }
 
     /// Asks, and waits for the answer, the timeout or the end of the turn. `say` sends events to the turn's listeners.
@@ -82,7 +92,7 @@ impl Approvals {
     ) -> Result<ApprovalAnswer> {
         let nonce = Uuid::new_v4();
         let hash = question.binding_hash(nonce);
-        let due = self.clock.ticks().after(self.timeout);
+        let due = self.clock.ticks().after(self.timeout());
         let (approval, told) = self.record_question(&question, nonce, hash).await?;
         // Removes the question, however this future ends.
         let _listed = self.pending.guard(&approval.id);
@@ -251,7 +261,7 @@ impl Approvals {
                 parts: question.verdict.parts.clone(),
                 requester: question.requester.to_string(),
                 asked_at,
-                expires_at: asked_at.checked_add(self.timeout).unwrap_or(asked_at),
+                expires_at: asked_at.checked_add(self.timeout()).unwrap_or(asked_at),
                 status: Status::Open,
                 not_always: question.not_always.clone(),
                 patterns: question.patterns.clone(),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -9,6 +10,13 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 pub fn start_session() {
     // Fails only for a process group leader, which has left already or was started as one on purpose.
     let _ = rustix::process::setsid();
+}
+
+/// Returns true if the process has a controlling terminal, whose end ends the process.
+#[must_use]
+pub fn has_terminal() -> bool {
+    let no_control = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap_or_default();
+    File::options().read(true).custom_flags(no_control).open("/dev/tty").is_ok()
 }
 
 /// Tells the program that started the daemon that it accepts connections.

@@ -1,4 +1,4 @@
-//! Turns signals into requests to stop.
+//! Turns signals into requests to stop, or to read the configuration again.
 
 use chorus_base::error::{Error, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,13 +8,31 @@ use tokio::sync::mpsc;
 /// once.
 pub type StopSignals = mpsc::Receiver<&'static str>;
 
-/// Receives SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime.
-pub fn listen_for_stops() -> Result<StopSignals> {
+/// The requests to read the configuration again.
+pub type ReloadSignals = mpsc::Receiver<()>;
+
+/// Receives SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime. SIGHUP is what a
+/// terminal sends when it closes: with `has_terminal` it stops the daemon, otherwise it has the configuration read again.
+pub fn listen(has_terminal: bool) -> Result<(StopSignals, ReloadSignals)> {
     let mut signals = Signals::register()?;
-    let (say, stops) = mpsc::channel(2);
-    chorus_runtime::spawn(async move { while say.send(signals.next().await).await.is_ok() {} });
-    Ok(stops)
+    let (stop, stops) = mpsc::channel(2);
+    let (reload, reloads) = mpsc::channel(1);
+    chorus_runtime::spawn(async move {
+        loop {
+            match signals.next().await {
+                HANGUP if !has_terminal => {
+                    // One that is pending reads the file after this signal, too.
+                    let _ = reload.try_send(());
+                }
+                name if stop.send(name).await.is_err() => return,
+                _ => {}
+            }
+        }
+    });
+    Ok((stops, reloads))
 }
+
+const HANGUP: &str = "SIGHUP";
 
 #[derive(Debug)]
 struct Signals {
@@ -37,7 +55,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => "SIGHUP",
+            _ = self.hangup.recv() => HANGUP,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod capture;
 mod catalog_rebuild;
 pub mod catalog_sync;
 pub mod cluster;
+pub mod config;
 pub mod context;
 pub mod context_meter;
 pub mod conversations;
@@ -110,9 +111,11 @@ pub struct Ops {
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,
-    /// The configuration as read at the start. [`Ops::defaults`] has the changes that `settings set` has made since.
+    /// The configuration as read at the start. [`Ops::defaults`] has what was changed since.
     pub config: Arc<Config>,
     pub effective_config: Arc<settings::EffectiveConfig>,
+    /// Reads the configuration file again.
+    pub config_reloader: Arc<config::ConfigReloader>,
     pub home: PathBuf,
     pub daemon: daemon::DaemonState,
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or

@@ -106,7 +106,7 @@ async fn set_as(
         let is_default = value.is_null() || value.as_str() == Some("");
         let granted =
             if is_default { editor.agents.config.current().defaults.permissions.clone().into() } else { value.clone() };
-        ensure_may_grant(&editor.config, by, &granted)?;
+        ensure_may_grant(&editor.config.current(), by, &granted)?;
     }
     let audit_row = (*by != Requester::Owner || AUDITED_KEYS.contains(&&*key))
         .then(|| audit_row_of_change(editor.clock.now(), &agent, by, &key));

@@ -7,7 +7,6 @@ use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::FileSnapshot;
 use chorus_catalog::AuditDecision;
 use chorus_clock::Clock;
-use chorus_config::Config;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, PERMISSION_RULES_KEY, normalise};
 use chorus_llm::Models;
 use chorus_proto::ErrorKind;
@@ -24,6 +23,7 @@ use super::{AgentDescriber, AgentResolver, agent_entry, agent_row};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::capture::DeletedConversations;
+use crate::ops::settings::EffectiveConfig;
 
 /// The services that create, change and destroy agents. An operation that does so holds the lock of `agents`.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct AgentEditor {
     pub registry: Arc<Registry>,
     pub models: Arc<Models>,
     pub store: Arc<Store>,
-    pub config: Arc<Config>,
+    pub config: Arc<EffectiveConfig>,
     /// Locked for writing while the directory of an agent moves.
     pub sessions_lock: Arc<RwLock<()>>,
     /// Keeps capture from bringing back the conversations of an agent that is destroyed.
@@ -63,7 +63,7 @@ impl AgentEditor {
         audit_row: Option<AuditDecision>,
     ) -> BoxFuture<'a, Result<ConfigResult>> {
         Box::pin(async move {
-            let value = normalise(&key, value, &self.config.profiles)?;
+            let value = normalise(&key, value, &self.config.current().profiles)?;
             if let Some(model) = value.as_str().filter(|_| key == "model") {
                 self.models.check_assignable(model)?;
             }

@@ -44,9 +44,9 @@ pub async fn init_as(
     guild: Option<u64>,
 ) -> Result<InitResult> {
     check_name(&params.name)?;
-    let mut overrides = build_overrides(&params, &editor.config.profiles)?;
+    let mut overrides = build_overrides(&params, &editor.config.current().profiles)?;
     if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
-        ensure_may_grant(&editor.config, by, permissions)?;
+        ensure_may_grant(&editor.config.current(), by, permissions)?;
     }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         editor.models.check_assignable(model)?;

@@ -68,7 +68,7 @@ pub async fn begin(backups: &Arc<Backups>, connection: u64, _: ArchiveBeginParam
     let (sender, receiver) = mpsc::channel(MAX_QUEUED_CHUNKS);
     let archive = backups.archives.open(connection, receiver);
     let backups = backups.clone();
-    let size = CHUNK_BYTES.min(backups.config.max_frame / 2);
+    let size = CHUNK_BYTES.min(backups.config.current().max_frame / 2);
     chorus_runtime::spawn(async move {
         let _alone = alone;
         let out = ChunkWriter { sender: sender.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };

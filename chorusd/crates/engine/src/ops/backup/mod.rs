@@ -23,6 +23,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, RwLock};
 
 use super::agent::AgentResolver;
 use crate::backup::{BackupSink, Collector, HomeIdentity, OnProgress};
+use crate::ops::settings::EffectiveConfig;
 
 /// Makes backups, one at a time.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub struct Backups {
     agents: Arc<AgentResolver>,
     /// Locked for writing while the databases are copied, so that sessions stay where they are.
     sessions_lock: Arc<RwLock<()>>,
-    config: Arc<Config>,
+    config: Arc<EffectiveConfig>,
     clock: Clock,
     one_at_a_time: Arc<Mutex<()>>,
     archives: archive::ArchiveStreams,
@@ -44,7 +45,7 @@ impl Backups {
         store: Arc<Store>,
         agents: Arc<AgentResolver>,
         sessions_lock: Arc<RwLock<()>>,
-        config: Arc<Config>,
+        config: Arc<EffectiveConfig>,
         clock: Clock,
     ) -> Self {
         let (one_at_a_time, archives) = (Arc::default(), archive::ArchiveStreams::default());
@@ -85,7 +86,7 @@ async fn make_backup<S: BackupSink>(
         let (collector, late) = run_blocking(move || collector.spool_changed(&db)).await?;
         (collector, late, copied)
     };
-    let keys = key_files(&backups.config, &backups.agents.home);
+    let keys = key_files(&backups.config.current(), &backups.agents.home);
     let mut summary = run_blocking(move || collector.finish(late, &copied, keys)).await?;
     summary.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(

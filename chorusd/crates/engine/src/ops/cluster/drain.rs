@@ -1,23 +1,21 @@
 //! The operation `cluster.drain`.
 
-use std::sync::Arc;
-
 use chorus_base::closest_match;
 use chorus_base::error::{Elsewhere, Error, Result};
-use chorus_config::Config;
 use chorus_journal::{NodeRow, NodeState, Ownership};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::cluster::{DrainParams, DrainResult, LeftAgent, UnreachableNode};
 use tokio::time::Instant;
 
 use super::{AgentMover, require_cluster};
+use crate::ops::settings::EffectiveConfig;
 
 /// Moves the agents of a node to other nodes, and lets it claim no more; or lets it claim again.
 ///
 /// # Errors
 /// `unsupported` without a cluster; `not_found` for an unknown node; `conflict` if the node is down, or no other that it reaches takes
 /// agents; an error that names the node if that is another one.
-pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams) -> Result<DrainResult> {
+pub async fn drain(mover: &AgentMover, config: &EffectiveConfig, params: DrainParams) -> Result<DrainResult> {
     let ownership = require_cluster(&mover.claims.store)?;
     let own = ownership.node();
     if let Some(name) = params.node.as_deref().filter(|name| *name != own) {
@@ -37,7 +35,7 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
         });
     }
     let begun = Instant::now();
-    let moved = mover.move_all(begun + config.stop_timeout).await?;
+    let moved = mover.move_all(begun + config.current().stop_timeout).await?;
     let left = moved.left.into_iter().map(|(agent, failure)| LeftAgent { agent, reason: failure.message }).collect();
     let unreachable = moved
         .unreachable

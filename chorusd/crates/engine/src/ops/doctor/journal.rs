@@ -103,7 +103,7 @@ fn catalog_incident_check(incident: &Incident, text: String) -> Check {
         let hint = format!("only parts of it could be read: keep {dir}, or restore the home from a backup");
         return check_with(CATALOG_FILE, Verdict::Warn, text, hint);
     }
-    let hint = "check `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; then \
+    let hint = "check `chorusctl memory list`, `chorusctl config` and `chorusctl audit verify`; then \
      acknowledge it: chorusctl doctor --salvage";
     check_with(CATALOG_FILE, Verdict::Fail, text, hint)
 }

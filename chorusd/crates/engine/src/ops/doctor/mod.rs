@@ -4,6 +4,7 @@ mod audit;
 mod capture;
 mod catalog_drift;
 mod cluster;
+mod configuration;
 mod databases;
 mod discord;
 mod home;
@@ -18,7 +19,6 @@ pub mod secrets;
 pub mod size;
 
 use chorus_base::error::Result;
-use chorus_config::ConfigFile;
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
@@ -67,7 +67,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams, progress: OnProgress) -> B
             })
             .await?,
         );
-        checks.push(check_config_file(&ops.effective_config.current().file));
+        checks.push(configuration::check_file(&ops.effective_config).await);
         checks.extend(or_failed("models", models::checks(ops).await));
         checks.extend(mcp::checks(ops));
         checks.extend(search::checks(ops));
@@ -87,13 +87,6 @@ fn or_failed(name: &str, found: Result<Vec<Check>>) -> Vec<Check> {
 
 fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
     Check { name: name.to_owned(), verdict, text: text.into(), hint: None }
-}
-
-/// Reports where the configuration file is.
-fn check_config_file(file: &ConfigFile) -> Check {
-    let path = file.path.display();
-    let text = if file.exists { path.to_string() } else { format!("{path} (no such file; the defaults apply)") };
-    check("configuration", Verdict::Ok, text)
 }
 
 /// Like [`check`], with a hint.

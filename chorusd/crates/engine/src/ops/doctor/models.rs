@@ -87,14 +87,14 @@ fn default_model_check(ops: &Ops) -> Check {
             .models
             .only_model()
             .map_or_else(|| "MODEL".to_owned(), |model| shell_word(&model.to_string()).into_owned());
-        let hint = format!("set one: chorusctl settings set default_model {model}");
+        let hint = format!("set one: chorusctl config set default_model {model}");
         return check_with(NAME, Verdict::Info, "none: agents without their own model cannot answer", hint);
     };
     match ops.models.resolve(name) {
         Ok(target) => check(NAME, Verdict::Ok, target.to_string()),
         Err(failure) => {
             let hint =
-                failure.hint.unwrap_or_else(|| "set another: chorusctl settings set default_model MODEL".to_owned());
+                failure.hint.unwrap_or_else(|| "set another: chorusctl config set default_model MODEL".to_owned());
             check_with(NAME, Verdict::Fail, format!("{name}: {}", failure.message), hint)
         }
     }

@@ -12,7 +12,8 @@ const CHECK_NAME: &str = "permission rules";
 
 /// Lists the rules in configured profiles and in agents' own that match programs without naming them.
 pub(super) async fn check_rules(ops: &Ops) -> Result<Check> {
-    let named = ops.config.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
+    let config = ops.defaults();
+    let named = config.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
     let mut found: Vec<String> = named.flat_map(|(name, profile)| rules_without_program(name, profile)).collect();
     for entry in ops.agent_resolver.all().await? {
         if let (true, Ok(profile)) = (entry.permissions.is_object(), &entry.settings.profile) {

@@ -12,7 +12,7 @@ use crate::ops::settings::EffectiveConfig;
 fn to_result(models: &Models, config: &EffectiveConfig, available: ModelCatalog) -> ModelsResult {
     ModelsResult {
         default_model: config.current().default_model.clone(),
-        aliases: models.aliases().clone(),
+        aliases: models.aliases(),
         providers: available.providers.into_iter().map(|found| to_provider(models, found)).collect(),
     }
 }

@@ -2,15 +2,16 @@
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
-use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::{ShowParams, ShowResult};
 
 use super::profile_info;
 use crate::ops::agent::AgentResolver;
+use crate::ops::settings::EffectiveConfig;
 
 /// Shows one profile.
-pub async fn show(agents: &AgentResolver, config: &Config, params: ShowParams) -> Result<ShowResult> {
+pub async fn show(agents: &AgentResolver, config: &EffectiveConfig, params: ShowParams) -> Result<ShowResult> {
+    let config = config.current();
     let profiles = &config.profiles;
     let Some(profile) = profiles.get(&params.name) else {
         let shown: String = params.name.chars().take(80).collect();

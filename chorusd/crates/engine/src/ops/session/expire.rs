@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::SessionRow;
-use chorus_config::{Config, format_days, parse_duration, validate_retention};
+use chorus_config::{format_days, parse_duration, validate_retention};
 use chorus_proto::EventType;
 use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
 use jiff::Timestamp;
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::SessionTrash;
 use crate::agent::agent_index::AgentIndex;
 use crate::ops::agent::AgentResolver;
+use crate::ops::settings::EffectiveConfig;
 
 /// The limit on sessions per call.
 const MAX_SESSIONS: u64 = 1_000;
@@ -45,7 +46,7 @@ struct UnusedSessions {
 pub async fn expire(
     agents: &AgentResolver,
     trash: &SessionTrash,
-    config: &Config,
+    config: &EffectiveConfig,
     params: ExpireParams,
 ) -> Result<ExpireResult> {
     let agent = match params.agent.as_deref() {
@@ -59,6 +60,7 @@ pub async fn expire(
     if !params.dry_run && params.offset.is_some() {
         return Err(Error::invalid("`offset` requires a dry run").hint("to process the rest, repeat the call"));
     }
+    let config = config.current();
     let Some(age) = requested_age.or(config.sessions_unused_for) else {
         return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
     };
@@ -141,14 +143,24 @@ fn to_expired_session(agents: &AgentIndex, row: SessionRow, trash: Option<String
 }
 
 /// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
-pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<Config>, stop: CancellationToken) {
-    let Some(age) = config.sessions_unused_for else { return };
+pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<EffectiveConfig>, stop: CancellationToken) {
+    let mut reloads = config.subscribe();
     loop {
+        let age = config.current().sessions_unused_for;
         let next = trash.clock.ticks().after(RUN_INTERVAL);
-        expire_all(&trash, age, &stop).await;
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = trash.clock.sleep_until(next) => {}
+        if let Some(age) = age {
+            expire_all(&trash, age, &stop).await;
+        }
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = trash.clock.sleep_until(next) => break,
+                Ok(()) = reloads.changed() => {
+                    if config.current().sessions_unused_for != age {
+                        break;
+                    }
+                }
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ pub async fn set_as(
     clock: &Clock,
     (params, by): (SetParams, &Requester),
 ) -> Result<SetResult> {
-    let at_start = config.at_start();
+    let base = &*config.base();
     let (name, key) = resolve_setting(&params.key)?;
     let command = params.command.unwrap_or_else(|| DEFAULT_COMMAND.to_owned());
     if !is_command(&command) {
@@ -60,21 +60,26 @@ pub async fn set_as(
     }
     let value = to_text(params.value)?;
     if name == "permissions" {
-        let without = || at_start.defaults.permissions.clone();
-        agent::ensure_may_grant(at_start, by, &value.clone().unwrap_or_else(without).into())?;
+        let without = || base.defaults.permissions.clone();
+        agent::ensure_may_grant(base, by, &value.clone().unwrap_or_else(without).into())?;
     }
     if let Some(value) = &value {
         let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint(hints::RESET_SETTING);
-        at_start.with_setting(name, value).map_err(wrong)?;
+        base.with_setting(name, value).map_err(wrong)?;
         if name == "default_model" {
             models.check_assignable(value)?;
         }
     }
     let _one_at_a_time = agents.lock.lock().await;
     let old = config.settings.get(name).await?;
+    if old.is_none() && value.is_none() {
+        let config = config.current();
+        let setting = super::to_setting(&config, key.to_owned(), config.value(key).unwrap_or_default());
+        return Ok(SetResult { setting, old, overridden_by: None });
+    }
     // One commit: neither the change nor its audit row is stored without the other.
     config.settings.set_audited(name, audit_row(clock.now(), by, (name, command), old.clone(), value.clone())).await?;
-    config.reload().await?;
+    config.apply_settings().await?;
     apply_to_agents(agents, registry).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
     let config = config.current();
@@ -102,7 +107,7 @@ fn is_command(text: &str) -> bool {
         && text.split(' ').all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
-fn audit_row(
+pub(in crate::ops) fn audit_row(
     at: Timestamp,
     by: &Requester,
     (name, command): (&str, String),
@@ -125,7 +130,7 @@ fn audit_row(
 }
 
 /// Applies the new defaults to agents. Idle timers restart if their duration has changed.
-async fn apply_to_agents(agents: &AgentResolver, registry: &Arc<Registry>) -> Result<()> {
+pub(in crate::ops) async fn apply_to_agents(agents: &AgentResolver, registry: &Arc<Registry>) -> Result<()> {
     let defaults = agents.config.current();
     for entry in agents.index.all() {
         let Some(row) = agents.table.list_by_id(vec![entry.settings.id]).await?.pop() else { continue };

@@ -66,7 +66,7 @@ pub async fn mark_outdated(ops: &Ops) -> Result<()> {
         if !row.config.contains("\"running_tasks\"") {
             continue;
         }
-        let lists = AgentConfig::parse(&row.config, &ops.config)
+        let lists = AgentConfig::parse(&row.config, &ops.defaults())
             .is_ok_and(|config| config.map()["running_tasks"].as_array().is_some_and(|list| !list.is_empty()));
         if lists {
             ops.running_tasks_sync.mark_changed(row.id);

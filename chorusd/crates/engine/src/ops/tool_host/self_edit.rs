@@ -19,7 +19,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
     let (key, value) = match edit {
         SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
         SelfEdit::Permissions(wanted) => {
-            ops.config
+            ops.defaults()
                 .grants
                 .check_grant(&asker.requester, &wanted)
                 .map_err(|why| Error::new(ErrorKind::Denied, why))?;

@@ -1,0 +1,120 @@
+//! `chorusctl config edit`: edits config.toml in an editor, and checks it before it is replaced.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use chorus_proto::error::exit;
+use chorus_proto::methods::config::{Reload, ReloadParams};
+
+use super::{offline, reload};
+use crate::app::App;
+use crate::connect;
+use crate::error::{Error, os_error_text};
+use crate::ui::{sanitize, terminal};
+
+/// The editor if the user names none.
+const DEFAULT_EDITOR: &str = "vi";
+
+/// Edit config.toml, and check it before it is replaced
+///
+/// Opens a copy in $VISUAL, otherwise $EDITOR, otherwise vi. If the result has an error, asks whether to edit it again. The daemon then reads
+/// the file. A file that does not exist yet starts with every key and its default as a comment.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.refuse_host("config edit")?;
+    let place = offline::find_file(app)?;
+    let shown = place.path.display().to_string();
+    let old = match fs::read_to_string(&place.path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::for_file(&shown, &error)),
+    };
+    let start = match &old {
+        Some(text) => text.clone(),
+        None => connect::run_to_text(&["config-file", "template"], None, None)?,
+    };
+    let folder = tempfile::Builder::new().prefix("chorus-config-").tempdir();
+    let folder = folder.map_err(|error| Error::for_file("a temporary directory", &error))?;
+    let (draft, before) = (folder.path().join("config.toml"), folder.path().join("before.toml"));
+    let write = |file: &Path, text: &str| {
+        fs::write(file, text).map_err(|error| Error::for_file(&file.display().to_string(), &error))
+    };
+    write(&draft, &start)?;
+    if let Some(old) = &old {
+        write(&before, old)?;
+    }
+    loop {
+        open_editor(&draft)?;
+        let new = fs::read_to_string(&draft).map_err(|error| Error::for_file(&draft.display().to_string(), &error))?;
+        if new == start {
+            return app.stdout.status_line(&format!("{} was not changed", sanitize::one_line(&shown)));
+        }
+        let mut arguments: Vec<&OsStr> = vec!["replace".as_ref(), draft.as_os_str()];
+        if old.is_some() {
+            arguments.extend([OsStr::new("--old"), before.as_os_str()]);
+        }
+        match offline::edit(app, &arguments, Some(&place.path)) {
+            Ok(_) => break,
+            Err(error) if error.exit_status() == exit::USAGE && terminal::can_prompt() => {
+                error.print(app.stderr);
+                if !ask_to_edit_again()? {
+                    return Err(Error::cancelled());
+                }
+            }
+            Err(error) => {
+                let kept = keep_draft(folder, &draft);
+                return Err(error.with_detail(&format!("nothing was changed, and your text is in {}", kept.display())));
+            }
+        }
+    }
+    if offline::connect_if_running(app)? {
+        return app.call_and_print::<Reload>(&ReloadParams {}, |app, result| reload::print_reload(app, &result));
+    }
+    app.stdout.status_line(&format!("saved {}; a daemon reads it when it starts", sanitize::one_line(&shown)))
+}
+
+/// Runs the editor, whose command may have arguments.
+fn open_editor(file: &Path) -> Result<(), Error> {
+    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(std::env::var_os).find(|editor| !editor.is_empty());
+    let editor = named.unwrap_or_else(|| DEFAULT_EDITOR.into());
+    let mut script = editor.clone();
+    script.push(OsString::from(" \"$@\""));
+    let shown = sanitize::one_line(&editor.to_string_lossy());
+    let ended = Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
+    let hint = "set EDITOR to the command of an editor; nothing was changed";
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Error::failed(format!("the editor `{shown}` failed")).with_hint(hint)),
+        Err(error) => Err(Error::failed(format!("cannot run `{shown}`: {}", os_error_text(&error))).with_hint(hint)),
+    }
+}
+
+/// Asks what to do with a text that cannot be used.
+fn ask_to_edit_again() -> Result<bool, Error> {
+    let mut stderr = io::stderr().lock();
+    loop {
+        let asked = write!(stderr, "[e]dit again, or [d]iscard your changes? ").and_then(|()| stderr.flush());
+        let mut answer = String::new();
+        let read = asked.and_then(|()| io::stdin().read_line(&mut answer));
+        match (read, answer.trim().to_ascii_lowercase().as_str()) {
+            (Ok(0) | Err(_), _) => {
+                let _ = writeln!(stderr);
+                return Ok(false);
+            }
+            (_, "e" | "edit") => return Ok(true),
+            (_, "d" | "discard") => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Keeps the directory of the draft. Returns the draft.
+fn keep_draft(folder: tempfile::TempDir, draft: &Path) -> PathBuf {
+    let _ = folder.keep();
+    draft.to_owned()
+}

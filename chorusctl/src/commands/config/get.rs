@@ -1,0 +1,74 @@
+//! `chorusctl config get`: prints the value of a key.
+
+use chorus_proto::error::exit;
+use chorus_proto::methods::settings::{Setting, Show, ShowParams};
+use serde_json::value::to_raw_value;
+
+use crate::app::App;
+use crate::commands::agent::show::value_text;
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+
+/// Letters in which a key may differ from one that is meant.
+const MAX_TYPING_ERRORS: usize = 3;
+
+/// Print the value of a key
+///
+/// The value is the one that the daemon uses now. A key without a value ends with exit status 3. The name of a table prints all its keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  chorusctl config get default_model\n  chorusctl config get providers.local")]
+pub struct Args {
+    /// Key with its table, or a table
+    key: String,
+}
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let settings = app.call::<Show>(&ShowParams {})?.settings;
+    let shown = sanitize::one_line(&args.key);
+    if let Some(setting) = settings.iter().find(|setting| setting.key == args.key) {
+        if app.stdout.format() != OutputFormat::Text {
+            return print_json(app, setting);
+        }
+        if setting.value.is_null() {
+            return Err(Error::new(exit::NOT_FOUND, format!("{shown} is not set"))
+                .with_hint(format!("set it: chorusctl config set {shown} VALUE")));
+        }
+        return writeln!(app.stdout, "{}", sanitize::multi_line(&value_text(&setting.value)));
+    }
+    let inside = format!("{}.", args.key);
+    let table: Vec<_> = settings.iter().filter(|setting| setting.key.starts_with(&inside)).collect();
+    if table.is_empty() {
+        let error = Error::usage(format!("unknown key {shown}"));
+        return Err(match closest(&args.key, &settings) {
+            Some(key) => error.with_hint(format!("did you mean {}?", sanitize::one_line(key))),
+            None => error.with_hint("list the keys: chorusctl config"),
+        });
+    }
+    for setting in table {
+        match app.stdout.format() {
+            OutputFormat::Text if setting.value.is_null() => {}
+            OutputFormat::Text => {
+                let key = sanitize::one_line(&setting.key);
+                writeln!(app.stdout, "{key} = {}", sanitize::one_line(&value_text(&setting.value)))?;
+            }
+            OutputFormat::Json | OutputFormat::Jsonl => print_json(app, setting)?,
+        }
+    }
+    Ok(())
+}
+
+fn print_json(app: &mut App, setting: &Setting) -> Result<(), Error> {
+    let json = to_raw_value(setting).map_err(chorus_proto::CallError::from)?;
+    app.stdout.json_line(&json)
+}
+
+/// Returns the key that is meant: one of the same name in another table, or the most similar one.
+fn closest<'a>(typed: &str, settings: &'a [Setting]) -> Option<&'a str> {
+    let keys = || settings.iter().map(|setting| setting.key.as_str());
+    let same_name = keys().find(|key| key.rsplit('.').next() == Some(typed));
+    same_name.or_else(|| {
+        let near = keys().map(|key| (strsim::osa_distance(typed, key), key)).min_by_key(|(distance, _)| *distance);
+        near.filter(|(distance, _)| *distance <= MAX_TYPING_ERRORS).map(|(_, key)| key)
+    })
+}

@@ -1,0 +1,96 @@
+//! The operations `config.*`: the configuration file of a running daemon.
+
+mod hidden_paths;
+pub mod reload;
+pub mod set;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_clock::Clock;
+use chorus_config::Config;
+use chorus_llm::Models;
+use chorus_proto::EventType;
+use chorus_runtime::{SpawnTracked as _, run_blocking};
+use chorus_sandbox::Sandbox;
+use chorus_store::Store;
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+pub use self::hidden_paths::hidden_paths;
+use super::agent::AgentResolver;
+use super::cluster::publish_profile_hash;
+use super::settings::EffectiveConfig;
+use super::settings::set::apply_to_agents;
+use crate::agent::registry::Registry;
+use crate::approvals::Approvals;
+
+/// What a reload of the configuration reaches.
+#[derive(Debug)]
+pub struct ConfigReloader {
+    pub effective: Arc<EffectiveConfig>,
+    pub agents: Arc<AgentResolver>,
+    pub models: Arc<Models>,
+    pub approvals: Arc<Approvals>,
+    pub registry: Arc<Registry>,
+    pub sandbox: Arc<Sandbox>,
+    pub store: Arc<Store>,
+    pub clock: Clock,
+    pub socket: PathBuf,
+    pub tasks: TaskTracker,
+}
+
+/// Keys that a reload concerns.
+#[derive(Debug)]
+struct Applied {
+    changed: Vec<String>,
+    restart: Vec<String>,
+}
+
+impl ConfigReloader {
+    /// Reads the configuration again and applies it. The caller holds the lock of the file.
+    ///
+    /// # Errors
+    /// The configuration cannot be used; then the daemon keeps the one that it has.
+    async fn reload(&self) -> Result<Applied> {
+        let new = match self.effective.read_again().await {
+            Ok(new) => new,
+            Err(mut failure) => {
+                failure.message += "; the daemon keeps the configuration that it has";
+                tracing::warn!(%failure, "the configuration was not reloaded");
+                let data = json!({"error": failure.message, "hint": failure.hint});
+                self.registry.emit_event(EventType::ConfigReloaded, None, None, data);
+                return Err(failure);
+            }
+        };
+        let applied = self.apply(&new).await?;
+        let (changed, restart) = (applied.changed.join(" "), applied.restart.join(" "));
+        tracing::info!(changed, restart, "the configuration was reloaded");
+        let data = json!({"changed": applied.changed, "restart": applied.restart});
+        self.registry.emit_event(EventType::ConfigReloaded, None, None, data);
+        Ok(applied)
+    }
+
+    async fn apply(&self, new: &Config) -> Result<Applied> {
+        let _one_at_a_time = self.agents.lock.lock().await;
+        // Before the models can use a key: no command of an agent may read its file.
+        let file = self.effective.base().file.path.clone();
+        let hidden = [new, &*self.effective.base()].map(|config| hidden_paths(&self.socket, &file, config));
+        self.sandbox.hide_paths(hidden.concat());
+        let replaced = self.effective.replace(new).await?;
+        self.approvals.set_timeout(replaced.current.approval_timeout);
+        let (models, current) = (self.models.clone(), replaced.current.clone());
+        if run_blocking(move || Ok(models.reconfigure(&current))).await? {
+            let models = self.models.clone();
+            self.tasks.spawn_tracked(async move { drop(models.discover().await) });
+        }
+        apply_to_agents(&self.agents, &self.registry).await?;
+        publish_profile_hash(&self.store, &replaced.current.profiles).await?;
+        Ok(Applied { changed: replaced.changed, restart: replaced.pending })
+    }
+
+    fn file(&self) -> PathBuf {
+        Path::to_owned(&self.effective.base().file.path)
+    }
+}
