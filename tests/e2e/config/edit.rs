@@ -23,7 +23,7 @@ fn edit(home: &Home, script: &str) -> std::process::Command {
     let program = editor(home, script);
     let mut command = home.command(home.bins.chorusctl);
     command.args(["config", "edit"]).env("EDITOR", format!("'{}' --wait", program.display()));
-    command.env_remove("VISUAL");
+    command.env_remove("VISUAL").env("TMPDIR", home.temp_dir());
     command
 }
 
@@ -37,6 +37,9 @@ fn the_result_is_checked_and_applied() {
     assert_eq!(one(&mut daemon.client(), "approval_timeout").value, "8m");
     let said = run_command(edit(&home, "exit 0"), b"");
     assert!(said.status == 0 && said.stdout.contains("was not changed"), "{said:?}");
+    let mut command = edit(&home, "exit 0");
+    command.arg("--json");
+    assert_eq!(run_command(command, b"").expect_json()["changed"], false);
     let said = run_command(edit(&home, "sed -i s/8m/9m/ \"$2\"; exit 3"), b"");
     assert!(said.expect_failure_with_hint(1).contains("failed"), "{said:?}");
     assert_eq!(text(&home), "# mine\napproval_timeout = \"8m\"\n");

@@ -51,7 +51,8 @@ fn one_value_is_printed_alone() {
     assert_eq!((&json["value"], &json["line"]), (&64.into(), &1.into()));
     let unset = chorusctl(&home, ["config", "get", "default_model"]);
     assert!(unset.expect_failure_with_hint(3).contains("default_model is not set"), "{unset:?}");
-    for (typed, meant) in [("idle_timeout", "defaults.idle_timeout"), ("max_conections", "max_connections")] {
+    assert_eq!(chorusctl(&home, ["config", "get", "idle_timeout"]).expect_success(), "5m\n");
+    for (typed, meant) in [("window_messages", "defaults.window_messages"), ("max_conections", "max_connections")] {
         let said = chorusctl(&home, ["config", "get", typed]);
         assert!(said.expect_failure_with_hint(2).contains(&format!("did you mean {meant}?")), "{said:?}");
     }
@@ -81,6 +82,8 @@ fn the_default_file_has_every_key_and_loads() {
     let home = home();
     let text = chorusctl(&home, ["config", "show", "--default"]).expect_success();
     assert_eq!(home.running_pid(), None, "a daemon was started");
+    let json = chorusctl(&home, ["config", "show", "--default", "--json"]).expect_json();
+    assert_eq!(json["text"].as_str(), Some(&*text));
     for part in [
         "#default_model =\n",
         "#[defaults]\n",

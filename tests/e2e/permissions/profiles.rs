@@ -72,7 +72,7 @@ fn a_broken_profile_of_the_configuration_is_refused_with_its_place() {
             panic!("{text}: started")
         };
         assert!(!status.success() && said.contains(what), "{text}: {said}");
-        assert!(said.contains(&format!("line {line}: ")) && said.contains("hint: "), "{text}: {said}");
+        assert!(said.contains(&format!("line {line}, column ")) && said.contains("hint: "), "{text}: {said}");
     }
 }
 

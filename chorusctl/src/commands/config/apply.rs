@@ -6,18 +6,11 @@ use chorus_proto::methods::config::{Set, SetParams, SetResult};
 use chorus_proto::methods::settings;
 use serde_json::value::to_raw_value;
 
-use super::offline;
+use super::{STORED_KEYS, offline};
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
-
-/// Keys that `settings set` may have stored, with their names there.
-const STORED_KEYS: [(&str, &str); 3] = [
-    ("default_model", "default_model"),
-    ("defaults.permissions", "permissions"),
-    ("defaults.idle_timeout", "idle_timeout"),
-];
 
 /// A change that was made.
 pub(super) struct Change {

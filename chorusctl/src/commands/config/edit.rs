@@ -9,10 +9,14 @@ use std::process::Command;
 use chorus_proto::error::exit;
 use chorus_proto::methods::config::{Reload, ReloadParams};
 
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
 use super::{offline, reload};
 use crate::app::App;
 use crate::connect;
 use crate::error::{Error, os_error_text};
+use crate::ui::stdout::OutputFormat;
 use crate::ui::{sanitize, terminal};
 
 /// The editor if the user names none.
@@ -52,7 +56,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
         open_editor(&draft)?;
         let new = fs::read_to_string(&draft).map_err(|error| Error::for_file(&draft.display().to_string(), &error))?;
         if new == start {
-            return app.stdout.status_line(&format!("{} was not changed", sanitize::one_line(&shown)));
+            return print(app, false, &place.path, &format!("{} was not changed", sanitize::one_line(&shown)));
         }
         let mut arguments: Vec<&OsStr> = vec!["replace".as_ref(), draft.as_os_str()];
         if old.is_some() {
@@ -75,7 +79,17 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if offline::connect_if_running(app)? {
         return app.call_and_print::<Reload>(&ReloadParams {}, |app, result| reload::print_reload(app, &result));
     }
-    app.stdout.status_line(&format!("saved {}; a daemon reads it when it starts", sanitize::one_line(&shown)))
+    let line = format!("saved {}; a daemon reads it when it starts", sanitize::one_line(&shown));
+    print(app, true, &place.path, &line)
+}
+
+/// Prints the line, or the result as JSON.
+fn print(app: &mut App, is_changed: bool, file: &Path, line: &str) -> Result<(), Error> {
+    if app.stdout.format() == OutputFormat::Text {
+        return app.stdout.status_line(line);
+    }
+    let json = to_raw_value(&json!({"path": file, "changed": is_changed})).map_err(chorus_proto::CallError::from)?;
+    app.stdout.json_line(&json)
 }
 
 /// Runs the editor, whose command may have arguments.

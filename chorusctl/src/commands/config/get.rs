@@ -4,6 +4,7 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::settings::{Setting, Show, ShowParams};
 use serde_json::value::to_raw_value;
 
+use super::STORED_KEYS;
 use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
@@ -26,7 +27,8 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let settings = app.call::<Show>(&ShowParams {})?.settings;
     let shown = sanitize::one_line(&args.key);
-    if let Some(setting) = settings.iter().find(|setting| setting.key == args.key) {
+    let stored = STORED_KEYS.iter().find(|(_, short)| *short == args.key).map(|(key, _)| *key);
+    if let Some(setting) = settings.iter().find(|setting| setting.key == stored.unwrap_or(&args.key)) {
         if app.stdout.format() != OutputFormat::Text {
             return print_json(app, setting);
         }

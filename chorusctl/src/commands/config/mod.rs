@@ -11,6 +11,13 @@ pub mod set;
 pub mod show;
 pub mod unset;
 
+/// Keys that `settings set` may have stored, with the names that it has for them. These names are understood here, too.
+const STORED_KEYS: [(&str, &str); 3] = [
+    ("default_model", "default_model"),
+    ("defaults.permissions", "permissions"),
+    ("defaults.idle_timeout", "idle_timeout"),
+];
+
 group! {
     /// Show, change and check the configuration
     ///

@@ -1,8 +1,8 @@
 //! `chorusctl config show`: prints the effective configuration.
 
 use chorus_proto::methods::settings::{From, Setting, Show, ShowParams};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::reload::restart_hint;
 use crate::app::{App, parse_result};
@@ -36,7 +36,11 @@ const COLUMNS: [Column; 3] = [Column::new("KEY"), Column::new("VALUE").flexible(
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.default {
         let text = connect::run_to_text(&["config-file", "template"], None, None)?;
-        return app.stdout.text(&text);
+        if app.stdout.format() == OutputFormat::Text {
+            return app.stdout.text(&text);
+        }
+        let json = to_raw_value(&json!({"text": text})).map_err(chorus_proto::CallError::from)?;
+        return app.stdout.json_line(&json);
     }
     let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     let raw = app.call_raw::<Show>(&ShowParams {})?;

@@ -86,7 +86,9 @@ impl ConfigReloader {
             self.tasks.spawn_tracked(async move { drop(models.discover().await) });
         }
         apply_to_agents(&self.agents, &self.registry).await?;
-        publish_profile_hash(&self.store, &replaced.current.profiles).await?;
+        if let Err(failure) = publish_profile_hash(&self.store, &replaced.current.profiles).await {
+            tracing::warn!(%failure, "cannot publish the hash of the permission profiles");
+        }
         Ok(Applied { changed: replaced.changed, restart: replaced.pending })
     }
 
