@@ -34,6 +34,7 @@ use chorus_engine::ops::trash::Trash;
 use chorus_engine::search::{SearchService, SearchSettings};
 use chorus_engine::semantic::SemanticService;
 use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
+use chorus_engine::traces::TraceFeed;
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{KeyedMutex, ops, tasks};
 use chorus_llm::Models;
@@ -63,6 +64,7 @@ pub(super) async fn make_services(
     let (live, home) = (heads.len(), places.home.clone());
     let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
+    let traces = Arc::new(TraceFeed::default());
     let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
     let approvals = Arc::new(approvals);
     let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
@@ -85,6 +87,7 @@ pub(super) async fn make_services(
         store: store.clone(),
         models: models.clone(),
         usage: usage.clone(),
+        traces: traces.clone(),
         redactor: redactor.clone(),
         agents: agents.clone(),
         clock: clock.clone(),
@@ -307,6 +310,7 @@ pub(super) async fn make_services(
         agents,
         models,
         usage,
+        traces,
         clock,
         config,
         home: places.home.clone(),

@@ -20,6 +20,7 @@ pub mod search;
 pub mod semantic;
 pub mod tasks;
 pub mod tools;
+pub mod traces;
 pub mod usage;
 
 pub use keyed_mutex::KeyedMutex;

@@ -117,6 +117,7 @@ async fn try_call(
     let redactor = settings.redact.then_some(&registry.redactor);
     let hearing =
         RedactedStream::new(redactor, |piece| forward_output(registry, (&name, conversation), turn, &sinks, piece));
+    let traced = registry.traces.start_call(&prompt.request);
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.push(piece), cancel).await;
     hearing.finish();
     if let (Some(print), Ok(reply)) = (&print, &answered) {
@@ -135,6 +136,7 @@ async fn try_call(
         estimated,
         at,
     };
+    registry.traces.end_call(traced, &caller, &answered, registry.clock.now());
     if let Some(row) = caller.to_row(&answered) {
         registry.usage.record_call(row).await;
     }

@@ -241,6 +241,7 @@ impl Extraction<'_> {
             ..ModelRequest::default()
         };
         let estimated = chorus_llm::tokens_of_request(&request);
+        let traced = registry.traces.start_call(&request);
         let stop = cancel.child_token();
         let mut call = pin!(registry.models.call_structured(target, request, stop.clone()));
         let called = match tokio::time::timeout_at(end, &mut call).await {
@@ -254,6 +255,7 @@ impl Extraction<'_> {
         let (kind, price) = (CallKind::Compaction, registry.models.price(target));
         let caller =
             ModelCallInfo { agent: settings, conversation, context, turn_id, kind, target, price, estimated, at };
+        registry.traces.end_call(traced, &caller, &called, registry.clock.now());
         if let Some(row) = caller.to_row(&called) {
             registry.usage.record_call(row).await;
         }

@@ -62,6 +62,7 @@ pub async fn request_opening(
         ..ModelRequest::default()
     };
     let estimated = chorus_llm::tokens_of_request(&request);
+    let traced = registry.traces.start_call(&request);
     let mut call = pin!(registry.models.call_once(&target, &request, stop.clone()));
     let called = match tokio::time::timeout(REPLY_TIMEOUT, &mut call).await {
         Ok(called) => called,
@@ -84,6 +85,7 @@ pub async fn request_opening(
         estimated,
         at,
     };
+    registry.traces.end_call(traced, &caller, &called, registry.clock.now());
     let cost = caller.to_row(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)

@@ -48,6 +48,7 @@ use super::turn_status::RunningTurns;
 use crate::KeyedMutex;
 use crate::search::{LiveChanges, Novelty};
 use crate::tools::ToolServices;
+use crate::traces::TraceFeed;
 use crate::usage::{TokenCounter, UsageTracker};
 pub use live_contexts::LiveHead;
 use live_heads::LiveHeads;
@@ -63,6 +64,7 @@ pub struct Registry {
     pub(super) home: PathBuf,
     pub(super) models: Arc<Models>,
     pub(super) usage: Arc<UsageTracker>,
+    pub(super) traces: Arc<TraceFeed>,
     pub token_counter: Arc<TokenCounter>,
     pub(super) summaries: Arc<Summaries>,
     pub(crate) tools: Arc<ToolServices>,
@@ -138,6 +140,7 @@ impl Registry {
             home,
             models: summaries.models.clone(),
             usage: summaries.usage.clone(),
+            traces: summaries.traces.clone(),
             summaries,
             redactor: tools.redactor.clone(),
             tools,

@@ -16,6 +16,7 @@ use chorus_session::conversation::ConversationKey;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -134,11 +135,12 @@ impl ToolRunner {
         let skipped = skipped && planned.refusal.is_none();
         let refused = planned.refusal.or(skipped.then_some(SKIPPED_CALL_ERROR));
         let begins = refused.is_none();
+        let start = self.registry.clock.now();
         self.announce_start(&call);
         let outcome = std::panic::AssertUnwindSafe(self.execute_call(PlannedCall { refusal: refused, ..planned }))
             .catch_unwind()
             .await;
-        let outcome = self.announce_end(&call, outcome.unwrap_or_else(|_| panic_outcome()));
+        let outcome = self.announce_end(&call, outcome.unwrap_or_else(|_| panic_outcome()), start);
         if matches!(outcome, ToolOutcome::Stop(_)) {
             self.turn.cancel.cancel();
         }
@@ -167,9 +169,11 @@ impl ToolRunner {
     }
 
     /// Redacts the outcome of a call and announces its end, before the next call starts.
-    fn announce_end(&self, call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
+    fn announce_end(&self, call: &ToolCall, outcome: ToolOutcome, start: Timestamp) -> ToolOutcome {
         let redacts = self.redacts();
         let outcome = outcome.redacted(&self.registry.redactor, redacts);
+        let turn = (self.conversation, &*self.name, self.turn_step.0);
+        self.registry.traces.record_tool_call(turn, call, &outcome, (start, self.registry.clock.now()));
         let wrong = match &outcome {
             ToolOutcome::Completed { is_error: false, .. } => None,
             ToolOutcome::Completed { text, .. } => Some(text),

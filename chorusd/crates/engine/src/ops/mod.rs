@@ -65,6 +65,7 @@ use crate::capture::CaptureService;
 use crate::search::SearchService;
 use crate::semantic::SemanticService;
 use crate::tasks::Tasks;
+use crate::traces::TraceFeed;
 use crate::usage::UsageTracker;
 
 /// The container of the services and of the state that they share. The composition root builds it once.
@@ -110,6 +111,8 @@ pub struct Ops {
     pub semantic: Arc<SemanticService>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
+    /// Model calls and tool calls as they end, and the state of their export.
+    pub traces: Arc<TraceFeed>,
     pub clock: Clock,
     /// The configuration as read at the start. [`Ops::defaults`] has what was changed since.
     pub config: Arc<Config>,

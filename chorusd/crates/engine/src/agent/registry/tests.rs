@@ -60,6 +60,7 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
         store: store.clone(),
         models,
         usage,
+        traces: Arc::default(),
         redactor,
         agents: agents.clone(),
         clock,

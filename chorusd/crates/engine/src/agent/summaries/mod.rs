@@ -33,6 +33,7 @@ use self::in_flight::{InFlightGuard, InFlightSummaries};
 use self::request::{RequestOutcome, SummaryRequest};
 use super::agent_index::AgentIndex;
 use super::turn_priority::TurnPriority;
+use crate::traces::TraceFeed;
 use crate::usage::UsageTracker;
 
 /// Maximum number of concurrent requests to one provider. When many contexts expire together, the other requests wait,
@@ -48,6 +49,7 @@ pub struct SummaryServices {
     pub store: Arc<Store>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
+    pub traces: Arc<TraceFeed>,
     pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
     pub clock: Clock,
@@ -62,6 +64,7 @@ pub struct Summaries {
     store: Arc<Store>,
     pub(super) models: Arc<Models>,
     pub(super) usage: Arc<UsageTracker>,
+    pub(super) traces: Arc<TraceFeed>,
     redactor: Arc<Redactor>,
     clock: Clock,
     agents: Arc<AgentIndex>,
@@ -86,11 +89,13 @@ impl std::fmt::Debug for Summaries {
 impl Summaries {
     #[must_use]
     pub fn new(services: SummaryServices) -> Arc<Self> {
-        let SummaryServices { store, models, usage, redactor, agents, clock, home, sessions_lock, tasks } = services;
+        let SummaryServices { store, models, usage, traces, redactor, agents, clock, home, sessions_lock, tasks } =
+            services;
         Arc::new(Self {
             store,
             models,
             usage,
+            traces,
             redactor,
             clock,
             agents,

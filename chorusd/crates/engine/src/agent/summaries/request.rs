@@ -115,6 +115,7 @@ impl SummaryRequest<'_> {
             max_tokens: MAX_REPLY_TOKENS,
             ..ModelRequest::default()
         };
+        let traced = self.summaries.traces.start_call(&request);
         let called = self.summaries.models.call_once(target, &request, self.stop.clone()).await;
         let estimated = chorus_llm::tokens_of_request(&request);
         let (kind, price) = (CallKind::Summary, self.summaries.models.price(target));
@@ -130,6 +131,7 @@ impl SummaryRequest<'_> {
             estimated,
             at,
         };
+        self.summaries.traces.end_call(traced, &caller, &called, self.summaries.clock.now());
         if let Some(row) = caller.to_row(&called) {
             self.summaries.usage.record_call(row).await;
         }
