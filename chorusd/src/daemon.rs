@@ -53,6 +53,8 @@ use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::pluralize::pluralize;
 use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
+#[cfg(feature = "otlp")]
+use chorus_traces as traces;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -74,6 +76,8 @@ use crate::server::Elsewhere;
 use crate::server::Server;
 #[cfg(feature = "cluster")]
 use crate::server::accept_peers;
+#[cfg(not(feature = "otlp"))]
+use crate::traces_stub as traces;
 
 /// The time that a stop waits until clients have read their last replies.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -295,6 +299,8 @@ impl Daemon {
         if let Some(listen) = self.ops.config.metrics_listen.clone() {
             self.tasks.spawn_tracked(chorus_metrics::start(self.ops.clone(), listen, stop.clone()));
         }
+        // Before the first turn.
+        let traces = traces::start(&self.ops);
         let listening = bound.listen()?;
         let accepting = {
             let server = server.clone();
@@ -390,6 +396,8 @@ impl Daemon {
             if timeout_at(deadline, saved).await.is_err() {
                 tracing::warn!("not every context was saved in time; they are in the journal");
             }
+            // Every turn has ended.
+            let traces = traces.map(|traces| chorus_runtime::spawn(traces.stop(deadline)));
             let _ = timeout_at(deadline, discord).await;
             let _ = timeout_at(deadline, servers).await;
             self.ops.sessions.history_numbers.store(&self.ops.home);
@@ -399,6 +407,9 @@ impl Daemon {
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "cannot store a copy of the catalog");
+            }
+            if let Some(traces) = traces {
+                let _ = timeout_at(deadline, traces).await;
             }
         };
         tokio::select! {

@@ -13,6 +13,8 @@ mod mcp;
 mod read_database;
 pub mod server;
 mod top;
+#[cfg(not(feature = "otlp"))]
+mod traces_stub;
 #[cfg(feature = "web")]
 mod web;
 #[cfg(not(feature = "web"))]

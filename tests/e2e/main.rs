@@ -49,6 +49,8 @@ mod tidy;
 mod tools;
 mod top;
 mod tour;
+#[cfg(feature = "otlp")]
+mod traces;
 mod trash;
 mod usage;
 mod web;

@@ -40,7 +40,7 @@ fn get(path: &str, host: &str) -> String {
 }
 
 /// Returns all samples, by name and labels.
-fn samples(home: &Home, socket: &Path) -> BTreeMap<String, f64> {
+pub fn samples(home: &Home, socket: &Path) -> BTreeMap<String, f64> {
     let stream = wait_until("the socket", DEADLINE, || UnixStream::connect(socket).ok());
     let (status, body) = ask(stream, &get("/metrics", "x"));
     assert_eq!(status, "HTTP/1.1 200 OK", "{body}");

@@ -27,6 +27,7 @@ pub mod interactive;
 pub mod manual_clock;
 pub mod measure;
 pub mod model_server;
+pub mod otlp_collector;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod process;

@@ -112,6 +112,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tool-databases", &[]),
     ("metrics", &["base", "catalog", "config", "engine", "proto", "runtime", "store"]),
     ("tool-files", &[]),
+    ("traces", &["base", "config", "engine", "proto", "redact", "runtime", "session", "tls"]),
     ("top", &["base", "proto", "remote", "runtime", "terminal-text"]),
     ("web", &["base", "daemon-client", "proto", "runtime", "session", "terminal-text"]),
 ];
@@ -137,6 +138,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rten", &["embeddings"]),
     ("tantivy", &["search"]),
     ("prometheus-client", &["metrics"]),
+    ("opentelemetry-proto", &["traces"]),
+    ("prost", &["traces"]),
     ("crossterm", &["top"]),
     ("ratatui-core", &["top"]),
     ("ratatui-crossterm", &["top"]),

@@ -109,6 +109,7 @@ impl Config {
             "search.index" => self.search.index.into(),
             "search.index_tool_results" => self.search.index_tool_results.into(),
             "search.language" => self.search.language.as_str().into(),
+            _ if key.starts_with("traces.") => return self.traces.value(&key["traces.".len()..]),
             _ => return self.store.value(key).or_else(|| self.cluster.value(key)),
         })
     }

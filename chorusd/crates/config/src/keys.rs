@@ -10,7 +10,7 @@ use super::discord::Shards;
 use super::metrics::parse_listen;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
-use super::{Config, DurabilityMode, cluster, store, store_sessions};
+use super::{Config, DurabilityMode, cluster, store, store_sessions, traces};
 
 /// One key.
 pub(crate) struct ConfigKey {
@@ -33,7 +33,7 @@ pub(crate) const fn config_key(
 
 /// Returns all keys.
 pub(crate) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
-    KEYS.iter().chain(store::KEYS).chain(store_sessions::KEYS).chain(cluster::KEYS)
+    KEYS.iter().chain(traces::KEYS).chain(store::KEYS).chain(store_sessions::KEYS).chain(cluster::KEYS)
 }
 
 impl ConfigKey {
@@ -41,7 +41,7 @@ impl ConfigKey {
     /// without their table.
     pub(crate) fn variable(&self) -> String {
         match self.table {
-            "store" | "store.sessions" | "cluster" | "metrics" => {
+            "store" | "store.sessions" | "cluster" | "metrics" | "traces" => {
                 format!("CHORUS_{}_{}", self.table.replace('.', "_").to_uppercase(), self.name.to_uppercase())
             }
             _ => format!("CHORUS_{}", self.name.to_uppercase()),

@@ -25,6 +25,7 @@ mod search;
 mod store;
 mod store_sessions;
 mod template;
+mod traces;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub use search::{SearchConfig, SearchLanguage};
 pub use store::{StoreConfig, StoreKind};
 pub use store_sessions::{SessionStoreConfig, SessionStoreKind};
 pub use template::{TableReference, config_template, table_references};
+pub use traces::TracesConfig;
 pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.
@@ -97,6 +99,7 @@ pub struct Config {
     pub cluster: ClusterConfig,
     /// The place at which figures can be read; `None`: nowhere.
     pub metrics_listen: Option<MetricsListen>,
+    pub traces: TracesConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
     /// The configuration file.
@@ -178,6 +181,7 @@ impl Default for Config {
             capture: CaptureConfig::default(),
             search: SearchConfig::default(),
             metrics_listen: None,
+            traces: TracesConfig::default(),
             store: StoreConfig::default(),
             cluster: ClusterConfig::default(),
             profiles: Profiles::default(),

@@ -48,6 +48,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     config.store.locate_url(source.dir, source.env);
     config.store.sessions.locate_key(source.dir, source.env);
     config.cluster.locate_files(source.dir);
+    config.traces.locate_headers(source.dir, source.env);
     Ok(config)
 }
 

@@ -37,6 +37,11 @@ const TABLES: &[TableReference] = &[
     table("retention", "Saved conversations that nobody uses."),
     table("capture", "Which conversations of other coding agents are saved ([CAPTURE.md](CAPTURE.md))."),
     table("metrics", "Figures for Prometheus ([OPERATIONS.md](OPERATIONS.md#metrics))."),
+    table(
+        "traces",
+        "Spans for a collector of OpenTelemetry ([OPERATIONS.md](OPERATIONS.md#traces)). Only a `chorusd` that was built with the feature `otlp` sends them. \
+         Set at most one of `headers_env`, `headers_file` and `credential`.",
+    ),
     table("search", "What `chorusctl search` finds."),
     table(
         "store",

@@ -33,7 +33,7 @@ macro_rules! labels {
 labels! {
     /// The type of an event, such as `context.saved`.
     EventLabels { r#type }
-    /// `finished` or `interrupted`.
+    /// `finished` or `interrupted`, for spans `exported` or `dropped`.
     OutcomeLabels { outcome }
     /// The name of a tool, and `ok` or `error`.
     ToolLabels { tool, outcome }
@@ -75,6 +75,7 @@ pub(crate) struct Families {
     pub(crate) connections: Gauge,
     pub(crate) discord_connected: Gauge,
     pub(crate) discord_servers: Gauge,
+    pub(crate) trace_spans: Family<OutcomeLabels, Counter>,
     pub(crate) resident_memory: Gauge,
     pub(crate) start_time: FloatGauge,
     pub(crate) file_bytes: Family<FileLabels, Gauge>,
@@ -105,6 +106,7 @@ impl Default for Families {
             connections: Gauge::default(),
             discord_connected: Gauge::default(),
             discord_servers: Gauge::default(),
+            trace_spans: Family::default(),
             resident_memory: Gauge::default(),
             start_time: FloatGauge::default(),
             file_bytes: Family::default(),
@@ -166,6 +168,7 @@ impl Families {
         all.register("connections", "Clients that are connected to the socket", self.connections.clone());
         all.register("discord_connected", "1 if Discord is connected", self.discord_connected.clone());
         all.register("discord_servers", "Servers of Discord that it is in", self.discord_servers.clone());
+        all.register("trace_spans", "Spans that a collector has accepted, and others", self.trace_spans.clone());
         all.register_with_unit(
             "database_size",
             "Size of each file of the databases",

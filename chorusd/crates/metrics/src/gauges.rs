@@ -1,6 +1,7 @@
 //! Figures that are read when somebody asks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chorus_base::error::Result;
 use chorus_engine::ops::{Ops, daemon};
@@ -8,7 +9,7 @@ use chorus_proto::methods::daemon::StatusParams;
 use chorus_runtime::run_blocking;
 use chorus_store::DB_DIR;
 
-use crate::families::{Families, FileLabels, StateLabels};
+use crate::families::{Families, FileLabels, OutcomeLabels, StateLabels};
 
 /// Files of the databases; those that do not exist are left out.
 const FILES: [&str; 4] = ["live.db", "live.db-wal", "chorus.db", "chorus.db-wal"];
@@ -26,6 +27,11 @@ pub(crate) async fn refresh(families: &Families, ops: &Arc<Ops>) -> Result<()> {
     families.connections.set(signed(status.daemon.connections));
     families.discord_connected.set(i64::from(status.discord.connected));
     families.discord_servers.set(signed(status.discord.guilds));
+    let spans = ops.traces.export.totals();
+    for (outcome, count) in [("exported", spans.exported), ("dropped", spans.dropped)] {
+        let counter = families.trace_spans.get_or_create(&OutcomeLabels { outcome: outcome.to_owned() }).clone();
+        counter.inner().store(count, Ordering::Relaxed);
+    }
     families.resident_memory.set(signed(status.daemon.rss_bytes));
     families.start_time.set(status.daemon.started_at.as_duration().as_secs_f64());
     let directory = ops.home.join(DB_DIR);

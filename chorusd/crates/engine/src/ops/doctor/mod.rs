@@ -17,6 +17,7 @@ mod sandbox;
 mod search;
 pub mod secrets;
 pub mod size;
+mod traces;
 
 use chorus_base::error::Result;
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
@@ -72,6 +73,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams, progress: OnProgress) -> B
         checks.extend(mcp::checks(ops));
         checks.extend(search::checks(ops));
         checks.extend(or_failed("capture", capture::checks(ops).await));
+        checks.extend(traces::checks(ops));
         checks.extend(or_failed("Discord", discord::checks(ops).await));
         checks.extend(run_blocking(|| Ok(programs::checks())).await?);
         checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
