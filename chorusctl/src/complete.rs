@@ -116,6 +116,7 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         (_, "ID") if above == "tasks" => Some(NameKind::Tasks),
         (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
         ("tag" | "tags", _) => Some(NameKind::Tags),
+        (_, "SCHEDULE") if above == "schedule" => Some(NameKind::Schedules),
         (_, "ID") if above == "memory" => Some(NameKind::Memory),
         (_, "NOTE") if above == "notes" => Some(NameKind::Notes),
         (_, "TASK") if above == "notes" => Some(NameKind::OpenTasks),

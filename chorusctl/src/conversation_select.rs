@@ -33,6 +33,7 @@ const COMMANDS_WITHOUT_CONVERSATION: [&str; 28] = [
     "memory",
     "models",
     "permissions",
+    "schedule",
     "session expire",
     "session import",
     "settings",

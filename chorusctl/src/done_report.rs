@@ -2,11 +2,11 @@
 
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::{
-    agent, config, context, continuation, conversations, memory, notes, send, session, session_branching,
+    agent, config, context, continuation, conversations, memory, notes, schedule, send, session, session_branching,
 };
 
 /// The methods that change something, each with the beginning of a sentence.
-const CHANGES: [(&str, &str); 25] = [
+const CHANGES: [(&str, &str); 30] = [
     (config::Set::NAME, "the configuration was changed"),
     (context::Append::NAME, "the message was appended"),
     (context::Save::NAME, "the conversation was saved"),
@@ -28,6 +28,11 @@ const CHANGES: [(&str, &str); 25] = [
     (notes::Add::NAME, "the note was added"),
     (notes::Edit::NAME, "the note was changed"),
     (notes::Rm::NAME, "the note was removed"),
+    (schedule::Add::NAME, "the schedule was added"),
+    (schedule::Run::NAME, "a run of the schedule was started"),
+    (schedule::Pause::NAME, "the schedule was paused"),
+    (schedule::Resume::NAME, "the schedule was resumed"),
+    (schedule::Remove::NAME, "the schedule was removed"),
     (session::Delete::NAME, "the session was moved to the trash"),
     (session::Tag::NAME, "the session was tagged"),
     (session_branching::Branch::NAME, "the branch was created"),

@@ -47,6 +47,7 @@ const REPEATABLE: [&str; 36] = [
     "permissions.list",
     "permissions.rules",
     "permissions.show",
+    "schedule.list",
     "search",
     "session.diff",
     "session.export.read",

@@ -328,6 +328,7 @@ impl Daemon {
         self.tasks.spawn_tracked(worker);
         self.tasks.spawn_tracked(capture::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
+        self.tasks.spawn_tracked(ops::schedule::run_timer(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(cluster_agents::run(self.ops.agent_resolver.claims.clone(), stop.clone()));
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));

@@ -80,6 +80,10 @@ event_types! {
     TaskStarted = "task.started",
     /// `data`: `{id, command, status, exit_code}`, and `signal` if one killed it
     TaskFinished = "task.finished",
+    /// `data`: `{id, name, due_at}`: a run of a schedule
+    ScheduleStarted = "schedule.started",
+    /// `data`: `{id, name, due_at, outcome, turn_id}`, with `reply` or `error`; the end of a long reply is left out
+    ScheduleFinished = "schedule.finished",
     /// `data`: `{text}`: something to tell people; `id`: the session that it is about, if any
     Notice = "notice",
     /// `data`: `{changed, restart}`: keys that apply now, and that apply after a restart. If the file cannot be used:

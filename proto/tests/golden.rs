@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation, conversations,
-    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    daemon, doctor, events, export, import, memory, models, notes, permissions, schedule, search, send, session,
     session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
@@ -102,6 +102,12 @@ fn methods() -> Vec<MethodCase> {
         method_case::<tasks::Show>(),
         method_case::<tasks::Logs>(),
         method_case::<tasks::Stop>(),
+        method_case::<schedule::Add>(),
+        method_case::<schedule::List>(),
+        method_case::<schedule::Run>(),
+        method_case::<schedule::Pause>(),
+        method_case::<schedule::Resume>(),
+        method_case::<schedule::Remove>(),
         method_case::<usage::Show>(),
         method_case::<approvals::List>(),
         method_case::<approvals::Approve>(),

@@ -36,6 +36,7 @@ mod permissions;
 mod real_data;
 mod redact;
 mod sandbox;
+mod schedule;
 mod search;
 mod send;
 mod session;

@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation, conversations,
-    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    daemon, doctor, events, export, import, memory, models, notes, permissions, schedule, search, send, session,
     session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
@@ -107,6 +107,12 @@ pub fn protocol_schema() -> Value {
     all.add_method::<tasks::Show>();
     all.add_method::<tasks::Logs>();
     all.add_method::<tasks::Stop>();
+    all.add_method::<schedule::Add>();
+    all.add_method::<schedule::List>();
+    all.add_method::<schedule::Run>();
+    all.add_method::<schedule::Pause>();
+    all.add_method::<schedule::Resume>();
+    all.add_method::<schedule::Remove>();
     all.add_method::<usage::Show>();
     all.add_method::<approvals::List>();
     all.add_method::<approvals::Approve>();

@@ -27,7 +27,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Conversations",
         &["capture", "import", "export", "sync", "rm", "context", "conversations", "session", "notes", "trash"],
     ),
-    ("Agents", &["agent", "memory", "models", "tasks", "cancel", "mcp", "hooks", "usage"]),
+    ("Agents", &["agent", "memory", "models", "schedule", "tasks", "cancel", "mcp", "hooks", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
     ("System", &["daemon", "config", "doctor", "backup", "cluster", "store", "tour", "completions", "man", "help"]),
 ];

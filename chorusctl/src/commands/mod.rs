@@ -39,6 +39,7 @@ mod offline_chorusd;
 pub mod permissions;
 pub mod project;
 pub mod resume_in;
+pub mod schedule;
 pub mod search;
 pub mod send;
 pub mod session;
@@ -112,6 +113,8 @@ pub enum Command {
     Memory(memory::Args),
     /// List models and check API keys
     Models(models::Args),
+    /// Send an agent a message at certain times
+    Schedule(schedule::Args),
     /// List, follow and stop background commands
     Tasks(tasks::Args),
     /// Cancel an agent's running turn
@@ -184,6 +187,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Memory(args) => memory::run(args, app),
         Command::Notes(args) => notes::run(args, app),
         Command::Models(args) => models::run(args, app),
+        Command::Schedule(args) => schedule::run(args, app),
         Command::Tasks(args) => tasks::run(args, app),
         Command::Cancel(args) => cancel::run(args, app),
         Command::Settings(args) => settings::run(args, app),

@@ -12,6 +12,7 @@ use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::notes::{List as Notes, ListParams as NotesParams, NoteKind};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
+use chorus_proto::methods::schedule::{List as Schedules, ListParams as SchedulesParams};
 use chorus_proto::methods::settings::{Show as Settings, ShowParams as SettingsParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
@@ -40,7 +41,7 @@ const SETTING_KEYS: [&str; 3] = ["default_model", "permissions", "idle_timeout"]
 const MESSAGE_SOURCES: [&str; 10] =
     ["cli", "discord", "agent", "import", "chatgpt", "claude-code", "codex", "goose", "markdown", "openai"];
 /// The built-in tools, of which `search` selects the calls. A test compares them with those of the daemon.
-const TOOLS: [&str; 22] = [
+const TOOLS: [&str; 25] = [
     "view",
     "create_file",
     "append_file",
@@ -59,6 +60,9 @@ const TOOLS: [&str; 22] = [
     "search_sessions",
     "remember",
     "send_to_agent",
+    "schedule_add",
+    "schedule_list",
+    "schedule_remove",
     "self_edit_system_prompt",
     "self_edit_docs",
     "self_edit_permissions",
@@ -83,6 +87,7 @@ pub(super) enum NameKind {
     Approvals,
     Tags,
     Memory,
+    Schedules,
     Notes,
     OpenTasks,
     Conflicts,
@@ -119,6 +124,7 @@ impl NameKind {
             Self::Approvals => approvals(),
             Self::Tags => tags(),
             Self::Memory => memory(),
+            Self::Schedules => schedules(),
             Self::Notes => notes(None),
             Self::OpenTasks => notes(Some(NoteKind::Task)),
             Self::Conflicts => notes(Some(NoteKind::Conflict)),
@@ -309,6 +315,16 @@ fn memory() -> Vec<CompletionCandidate> {
         let entries = client.call::<Memory>(&params).ok()?.entries;
         let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
         Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
+    })
+}
+
+/// Returns the schedules of the selected agent.
+fn schedules() -> Vec<CompletionCandidate> {
+    run_query(|client, agent| {
+        let params = SchedulesParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
+        let schedules = client.call::<Schedules>(&params).ok()?.schedules;
+        let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
+        Some(schedules.into_iter().map(|one| (one.name, about(&one.message))).collect())
     })
 }
 

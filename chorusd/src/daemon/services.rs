@@ -27,6 +27,7 @@ use chorus_engine::ops::config::{ConfigReloader, hidden_paths};
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
+use chorus_engine::ops::schedule::Schedules;
 use chorus_engine::ops::send::MessageSender;
 use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::{ConfigReader, EffectiveConfig};
@@ -277,6 +278,12 @@ pub(super) async fn make_services(
         Some(ownership) => ops::transfers::AllTransfers::of_process(ownership.node(), ownership.boot()),
         None => Default::default(),
     };
+    let schedules = Arc::new(Schedules::new(
+        store.catalog.schedules.clone(),
+        agent_resolver.clone(),
+        store.catalog.audit.clone(),
+        (clock.clone(), TimeZone::system()),
+    ));
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -296,6 +303,7 @@ pub(super) async fn make_services(
         catalog_sync,
         message_sender,
         context_meter,
+        schedules,
         search,
         semantic,
         store,

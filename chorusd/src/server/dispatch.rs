@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation,
-    conversations, daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    conversations, daemon, doctor, events, export, import, memory, models, notes, permissions, schedule, search, send, session,
     session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
@@ -109,6 +109,7 @@ routes! {
     inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
+    inline schedule::List => schedule::list::list(schedules, config);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
@@ -154,8 +155,13 @@ routes! {
     spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store);
     spawned session_branching::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
     spawned session_branching::Merge => session::merge::merge(agent_resolver, continuation_starter);
-    spawned trash::Restore => trash::restore::restore(trash, sessions, agent_describer, catalog_sync);
+    spawned trash::Restore => trash::restore::restore(trash, sessions, agent_describer, catalog_sync, schedules);
     spawned search::Model => search::model::model(semantic);
+    spawned schedule::Add => schedule::add::add(schedules);
+    spawned schedule::Run => schedule::run::run(schedules);
+    spawned schedule::Pause => schedule::pause::pause(schedules);
+    spawned schedule::Resume => schedule::resume::resume(schedules);
+    spawned schedule::Remove => schedule::remove::remove(schedules);
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
     spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);
@@ -276,6 +282,7 @@ fn is_read(method: &str) -> bool {
         permissions::Check::NAME,
         permissions::Rules::NAME,
         permissions::Show::NAME,
+        schedule::List::NAME,
         search::Search::NAME,
         session::Get::NAME,
         session_branching::Diff::NAME,

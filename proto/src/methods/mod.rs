@@ -26,6 +26,7 @@ pub mod memory;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+pub mod schedule;
 pub mod search;
 pub mod send;
 pub mod session;

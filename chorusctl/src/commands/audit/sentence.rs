@@ -57,6 +57,8 @@ fn describe_change(row: &AuditRow, user: &str, for_user: &str) -> Sentence {
         "agent.init" => (user, "created", format!("the agent {}", row.agent)),
         "memory.add" => (user, "added", format!("a memory of {}", row.agent)),
         "memory.remove" => (user, "removed", format!("a memory of {}", row.agent)),
+        "schedule.add" => (user, "added", format!("a schedule of {}", row.agent)),
+        "schedule.remove" => (user, "removed", format!("a schedule of {}", row.agent)),
         _ if own => (row.agent.as_str(), "changed", thing),
         _ => (user, "changed", thing),
     };

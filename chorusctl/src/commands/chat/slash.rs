@@ -178,6 +178,12 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
                 "list permission profiles; `rules` lists what you allowed",
                 Action::Run("permissions", Rest::Words),
             ),
+            command(
+                "/schedule",
+                "[COMMAND]",
+                "list the agent's schedules, or change them",
+                Action::Run("schedule", Rest::Words),
+            ),
             command("/tasks", "[COMMAND]", "list the agent's background commands", Action::Run("tasks", Rest::Words)),
             command(
                 "/approvals",

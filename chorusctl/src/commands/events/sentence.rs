@@ -65,6 +65,11 @@ pub fn describe(event: &Event) -> String {
         EventType::ApprovalDecided => format!("approval {} {}: {}", text("id"), text("status"), text("action")),
         EventType::TaskStarted => format!("started {}: {}", text("id"), text("command")),
         EventType::TaskFinished => format!("{} ended ({}): {}", text("id"), text("status"), text("command")),
+        EventType::ScheduleStarted => format!("schedule {} is due", text("name")),
+        EventType::ScheduleFinished => match text("error") {
+            "" => format!("schedule {} finished", text("name")),
+            error => format!("schedule {} failed: {error}", text("name")),
+        },
         EventType::Notice => add_target(&notice_text(text("text")), None, event.conversation.as_deref()),
         EventType::ConfigReloaded => match text("error") {
             "" => format!("the configuration was reloaded{}", changed_keys(data)),

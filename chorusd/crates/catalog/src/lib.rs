@@ -20,6 +20,7 @@ mod imported_usage;
 mod lineage;
 pub mod memories;
 mod project_filter;
+mod schedules;
 mod session_changes;
 mod session_query;
 mod session_row;
@@ -55,6 +56,10 @@ pub use imported_usage::{
 pub use lineage::{LineageRow, LineageSource, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use project_filter::ProjectFilter;
+pub use schedules::{
+    MAX_DONE_SCHEDULES, ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule, ScheduleState, ScheduleTable,
+    runs_from_json, runs_to_json,
+};
 pub use session_changes::{ChangedRows, SessionChanges};
 pub use session_query::SessionQuery;
 pub use session_row::{BodyRow, NewSession, SessionPlacement, SessionRow, SessionStamp, UnusedSession, place_of};
@@ -90,5 +95,6 @@ pub struct Catalog {
     pub settings: Arc<dyn SettingTable>,
     pub capture: Arc<dyn CaptureTable>,
     pub tool_exports: Arc<dyn ToolExportTable>,
+    pub schedules: Arc<dyn ScheduleTable>,
     pub discord: discord::DiscordTables,
 }

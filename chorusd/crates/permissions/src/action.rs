@@ -6,7 +6,7 @@ use std::fmt;
 pub(crate) const BASH_PREFIX: &str = "tool:bash:";
 
 /// Every tool with the prefix that all of its actions share.
-pub(crate) const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
+pub(crate) const TOOL_ACTION_PREFIXES: [(&str, &str); 25] = [
     ("create_file", "tool:create_file:"),
     ("append_file", "tool:append_file:"),
     ("str_replace", "tool:str_replace:"),
@@ -29,6 +29,9 @@ pub(crate) const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
     ("search_sessions", "tool:search_sessions:"),
     ("remember", "tool:remember:"),
     ("send_to_agent", "tool:send_to_agent:"),
+    ("schedule_add", "tool:schedule_add:"),
+    ("schedule_list", "tool:schedule_list:"),
+    ("schedule_remove", "tool:schedule_remove:"),
 ];
 
 /// Prefix of every action.
@@ -74,7 +77,7 @@ pub enum Action<'a> {
     SelfEditModel {
         model: &'a str,
     },
-    /// `list_models`, `list_agents`, `search_sessions`, `remember` or `send_to_agent`, with its argument.
+    /// `list_models`, `list_agents`, `search_sessions`, `remember`, `send_to_agent` or `schedule_…`, with its argument.
     Other {
         tool: &'a str,
         argument: &'a str,

@@ -9,13 +9,14 @@ pub(crate) const PRESET_NAMES: [&str; 3] = ["open", "standard", "locked"];
 
 /// The patterns that `standard` allows: files of the workspace, local git operations, tools that only read, and the
 /// agent's own docs.
-const STANDARD_ALLOW: [&str; 6] = [
+const STANDARD_ALLOW: [&str; 7] = [
     "tool:(create_file|append_file|str_replace|view):.*",
     "tool:git:(init|commit|branch|checkout|diff|log)( .*)?",
     "tool:self_edit:docs:.*",
     "tool:list_models:.*",
     "tool:list_agents:.*",
     "tool:search_sessions:.*",
+    "tool:schedule_list:.*",
 ];
 
 /// Returns the preset called `name`.
@@ -32,6 +33,7 @@ pub(crate) fn preset(name: &str) -> Option<ProfileSpec> {
                 "tool:self_edit:(system_prompt|permissions:.*|model:.*)",
                 "tool:remember:.*",
                 "tool:send_to_agent:.*",
+                "tool:schedule_(add|remove):.*",
                 "tool:mcp:.*",
             ]),
             ..ProfileSpec::default()

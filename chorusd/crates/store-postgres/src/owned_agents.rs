@@ -115,13 +115,31 @@ impl Ownership for PostgresJournal {
              RETURNING agent_id, epoch";
         let stale = STALE_AFTER.as_secs_f64();
         let claim = call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit));
+        // Likewise for schedules; the agents that have none of both are never looked at.
+        let scheduled =
+            "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+             WHERE agent_id IN (
+                 SELECT h.agent_id FROM schedules s JOIN heads h ON h.agent_id = s.agent_id
+                 JOIN agents a ON a.id = s.agent_id AND a.status = 'active'
+                 LEFT JOIN nodes n ON n.id = h.owner_node
+                 WHERE (s.next_at <= (extract(epoch FROM statement_timestamp()) * 1000000000)::bigint
+                         OR s.pending_at IS NOT NULL)
+                     AND (h.owner_node IS NULL OR n.stopped
+                         OR n.heartbeat <= clock_timestamp() - make_interval(secs => $3))
+                     AND h.owner_node IS DISTINCT FROM $1
+                 ORDER BY s.next_at LIMIT $4
+                 FOR UPDATE OF h SKIP LOCKED)
+             RETURNING agent_id, epoch";
+        let claim_scheduled = call!(scheduled, self.node.id.clone(), self.node.boot, stale, i64::from(limit));
         Box::pin(async move {
             // The heartbeats ask for that anyway.
             let nobody_can_be_due = !self.node.unowned.load(Ordering::Relaxed);
             if nobody_can_be_due || self.leaves_to_others().await? {
                 return Ok(Vec::new());
             }
-            self.claim_by(claim).await
+            let mut claimed = self.claim_by(claim).await?;
+            claimed.extend(self.claim_by(claim_scheduled).await?);
+            Ok(claimed)
         })
     }
 

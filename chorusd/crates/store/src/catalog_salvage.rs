@@ -13,11 +13,12 @@ use super::sqlite;
 use crate::sqlite::StoreResult;
 
 /// Tables whose rows exist in no file; with `true`, a salvaged row replaces the one with its key.
-const UNFILED_TABLES: [(&str, bool); 13] = [
+const UNFILED_TABLES: [(&str, bool); 14] = [
     ("settings", true),
     // This table has no key: an equal row is not inserted again.
     ("discord_identifies", true),
     ("memory", false),
+    ("schedules", false),
     ("approvals", false),
     ("usage", false),
     ("tasks", false),

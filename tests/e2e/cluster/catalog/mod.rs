@@ -12,6 +12,7 @@ mod file_writes;
 mod imported_usage;
 mod memories;
 mod rows;
+mod schedules;
 mod session_faults;
 mod session_rows;
 mod session_script;

@@ -23,6 +23,7 @@ mod pooler;
 mod promotion;
 mod same_names;
 mod scaling_page;
+mod schedules;
 mod search;
 mod silent_bucket;
 mod takeover;

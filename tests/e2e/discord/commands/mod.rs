@@ -9,6 +9,7 @@ mod history;
 mod overview;
 mod permissions;
 mod registration;
+mod schedules;
 mod search;
 mod settings;
 mod shortcuts;

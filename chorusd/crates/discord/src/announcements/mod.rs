@@ -1,4 +1,4 @@
-//! Announcements in the channels of agents: idle notices, compactions, approvals, starts and stops. Each is posted
+//! Announcements in the channels of agents: idle notices, compactions, replies to schedules, approvals, starts and stops. Each is posted
 //! once, however often the daemon ends in between.
 //!
 //! Events become posts in the same commit that records the last announced event. Turns that were requested elsewhere
@@ -157,6 +157,7 @@ async fn announce_event(app: &DiscordApp, event: &Event, noted: u64) -> Result<b
                 posts.into_iter().map(|post| NewPost { notice_at: Some(event.time), ..post }).collect()
             }
         }
+        EventType::ScheduleFinished => schedule_posts(&app.ops, &app.channels, event)?,
         EventType::ApprovalAsked => {
             approvals::question_post(&app.ops, &app.channels, event).await?.into_iter().collect()
         }
@@ -215,6 +216,23 @@ fn notice_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Ve
         Post { channel, about: None, body: MessageBody { content, buttons, file: None }, reply_to: None }.into_row()
     };
     parts.into_iter().filter(|part| !part.trim().is_empty()).enumerate().map(post).collect()
+}
+
+/// Posts the reply to the message of a schedule, or why it has none, into the agent's channel.
+fn schedule_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Vec<NewPost>> {
+    let agent = event.agent.as_deref().and_then(|name| ops.agents.by_name(name));
+    let channel = agent.and_then(|agent| channels.channel_of(agent.settings.id));
+    let (Some((channel, _)), Some(name)) = (channel, event.data["name"].as_str()) else { return Ok(Vec::new()) };
+    let text = match (event.data["reply"].as_str().map(str::trim), event.data["error"].as_str()) {
+        (Some(reply), _) if !reply.is_empty() => format!("**Schedule {name}:**\n{reply}"),
+        (_, Some(error)) => format!("**Schedule {name}** failed: {}", rewrite_message(error)),
+        _ => return Ok(Vec::new()),
+    };
+    let post = |content: String| {
+        let body = MessageBody::from_text(content);
+        Ok(NewPost { notice_at: Some(event.time), ..Post { channel, about: None, body, reply_to: None }.into_row()? })
+    };
+    render::split(&text).into_iter().filter(|part| !part.trim().is_empty()).map(post).collect()
 }
 
 /// Announces an automatic compaction. One that somebody requested is not announced.

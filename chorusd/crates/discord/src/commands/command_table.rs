@@ -2,7 +2,7 @@
 
 use super::command_definition::{Command, Subcommand, Subcommands};
 use super::{
-    agent, cancel, context, conversation, file, help, memory, permissions, session, settings, shortcuts,
+    agent, cancel, context, conversation, file, help, memory, permissions, schedule, session, settings, shortcuts,
     status_commands, tasks,
 };
 
@@ -20,6 +20,7 @@ pub(super) static COMMANDS: &[Command] = &[
     file::COMMAND,
     permissions::COMMAND,
     settings::COMMAND,
+    schedule::COMMAND,
     tasks::COMMAND,
     status_commands::STATUS,
     status_commands::MODELS,

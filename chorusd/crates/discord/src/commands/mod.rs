@@ -22,6 +22,7 @@ mod memory;
 mod permissions;
 mod registration;
 mod response;
+mod schedule;
 mod search;
 mod session;
 mod settings;

@@ -363,7 +363,9 @@ pub(crate) fn normalize_id(id: &str) -> String {
 /// Whether an action has effects beyond its turn: on the agent's own settings, or on another agent.
 #[must_use]
 pub fn reaches_beyond_turn(action: &str) -> bool {
-    ["tool:self_edit:", "tool:send_to_agent:"].iter().any(|beginning| action.starts_with(beginning))
+    ["tool:self_edit:", "tool:send_to_agent:", "tool:schedule_add:"]
+        .iter()
+        .any(|beginning| action.starts_with(beginning))
 }
 
 /// Whether `by` may answer a question about `action` that was asked on behalf of `requester`.

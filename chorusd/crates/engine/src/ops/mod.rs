@@ -28,6 +28,7 @@ pub mod permissions;
 mod recall;
 mod redact_import;
 pub mod resolve_agent;
+pub mod schedule;
 pub mod search;
 pub mod search_in_scope;
 mod searched_conversations;
@@ -109,6 +110,8 @@ pub struct Ops {
     /// Finds what was said.
     pub search: Arc<SearchService>,
     pub semantic: Arc<SemanticService>,
+    /// Messages that agents get at certain times.
+    pub schedules: Arc<schedule::Schedules>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     /// Model calls and tool calls as they end, and the state of their export.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use chorus_base::error::Error;
+use chorus_base::requester::Requester;
 use chorus_catalog::AuditDecision;
 use chorus_permissions::{Profile, WorkspacePaths};
 use chorus_proto::ToolCall;
@@ -36,7 +37,8 @@ pub fn uses_workspace(tool: &str) -> bool {
 }
 
 /// Judges a call by the agent's profile.
-async fn judge_call(PreparedCall { action, always, definition, .. }: &PreparedCall, ctx: &ToolContext) -> Verdict {
+async fn judge_call(prepared: &PreparedCall, ctx: &ToolContext) -> Verdict {
+    let PreparedCall { action, always, asks_if_unattended, definition, .. } = prepared;
     let (profile, judged, workspace) = (Arc::clone(&ctx.profile), action.clone(), ctx.workspace());
     let mut verdict = judge_blocking(move || profile.judge_in_workspace(&judged, &workspace_paths(&workspace)))
         .await
@@ -50,6 +52,10 @@ async fn judge_call(PreparedCall { action, always, definition, .. }: &PreparedCa
     if let (true, Decision::Allow, AlwaysApproval::NotThisCall(why)) = (by_approval, verdict.decision, always) {
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
+    }
+    if *asks_if_unattended && ctx.requester == Requester::Nobody && verdict.decision == Decision::Allow {
+        verdict.decision = Decision::Ask;
+        verdict.rule = Rule::Shell { reason: "no person requested this turn".to_owned() };
     }
     if let Some(definition) = definition {
         mcp::require_same_definition(&mut verdict, definition, &ctx.profile);

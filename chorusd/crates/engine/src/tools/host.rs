@@ -28,6 +28,9 @@ pub trait ToolHost: Debug + Send + Sync {
     /// Returns the name of the conversation's git worktree, and gives it one that is free if it has none.
     fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>>;
 
+    /// Changes or lists the calling agent's own schedules, and returns a text for the model.
+    fn schedule(&self, asker: ToolCaller, request: ScheduleRequest) -> BoxFuture<'_, Result<String>>;
+
     /// Starts a turn of another agent with this message, which counts as requested by no person. Ends when the message
     /// is accepted, or with `wait` when the turn has ended or that time is over. Returns a text for the model.
     fn send_to_agent(
@@ -77,6 +80,23 @@ pub enum SessionQuestion {
     Find(String),
     /// The messages of a session around one of them, counted from 1.
     Read { session: String, message: u64 },
+}
+
+/// A request about the agent's own schedules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScheduleRequest {
+    Add {
+        name: String,
+        message: String,
+        cron: Option<String>,
+        every_seconds: Option<u64>,
+        in_seconds: Option<u64>,
+        time_zone: Option<String>,
+    },
+    List,
+    Remove {
+        name: String,
+    },
 }
 
 /// A change that an agent makes to itself.

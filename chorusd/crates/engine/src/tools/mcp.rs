@@ -70,6 +70,7 @@ pub(super) fn prepare_call(call: &ToolCall, ctx: &ToolContext) -> Option<Result<
     Some(Ok(PreparedCall {
         action: tool.action(),
         always: AlwaysApproval::Allowed,
+        asks_if_unattended: false,
         definition: Some(tool.definition.clone()),
         details: vec![Detail { name: "description".into(), text: shown_description(&tool.description) }],
         call: Box::new(McpCall { tool, arguments }),

@@ -15,6 +15,7 @@ mod mcp;
 mod registry;
 mod remember;
 mod result_message;
+mod schedules;
 mod search_sessions;
 mod self_edit;
 mod send_to_agent;
@@ -32,7 +33,7 @@ pub use files::{
 pub use git::{
     checkpoint, settings as git_settings, variables as git_variables, workspace_chain, workspace_restore, worktree,
 };
-pub use host::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
+pub use host::{ScheduleRequest, SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use mcp::McpTools;
 pub use registry::{OfferedTools, offer_tools, visible_specs};
 pub use result_message::tool_result_message;

@@ -17,6 +17,7 @@ use super::list_agents::ListAgents;
 use super::list_models::ListModels;
 use super::mcp;
 use super::remember::Remember;
+use super::schedules::{ScheduleAdd, ScheduleList, ScheduleRemove};
 use super::search_sessions::SearchSessions;
 use super::self_edit::{SelfEditDocs, SelfEditModel, SelfEditPermissions, SelfEditSystemPrompt};
 use super::send_to_agent::SendToAgent;
@@ -41,6 +42,9 @@ const TOOLS: &[ToolDescriptor] = &[
     ToolDescriptor::of::<SearchSessions>(),
     ToolDescriptor::of::<Remember>(),
     ToolDescriptor::of::<SendToAgent>(),
+    ToolDescriptor::of::<ScheduleAdd>(),
+    ToolDescriptor::of::<ScheduleList>(),
+    ToolDescriptor::of::<ScheduleRemove>(),
     ToolDescriptor::of::<SelfEditSystemPrompt>(),
     ToolDescriptor::of::<SelfEditDocs>(),
     ToolDescriptor::of::<SelfEditPermissions>(),

@@ -69,6 +69,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     const USES_WORKSPACE: bool = false;
     /// False if the effect depends on more than the action says, so that the action cannot be allowed for good.
     const CAN_APPROVE_ALWAYS: bool = true;
+    /// True if a turn that no person requested needs an approval for it, whatever the profile allows.
+    const ASKS_IF_UNATTENDED: bool = false;
     /// The parameters. The model sees their doc comments.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
@@ -97,6 +99,8 @@ pub(super) struct PreparedCall {
     pub action: String,
     /// Whether the action can be allowed for good.
     pub always: AlwaysApproval,
+    /// See [`Tool::ASKS_IF_UNATTENDED`].
+    pub asks_if_unattended: bool,
     /// The definition of a server's tool, for which a permanent approval holds.
     pub definition: Option<String>,
     /// Details that a person should know besides the arguments.
@@ -205,5 +209,6 @@ fn prepare_params<T: Tool>(params: &RawValue, ctx: &ToolContext) -> Result<Prepa
         None => AlwaysApproval::Allowed,
     };
     let call = Box::new(ToolWithParams::<T>(params));
-    Ok(PreparedCall { action, always, definition: None, details: Vec::new(), call })
+    let asks_if_unattended = T::ASKS_IF_UNATTENDED;
+    Ok(PreparedCall { action, always, asks_if_unattended, definition: None, details: Vec::new(), call })
 }

@@ -175,6 +175,29 @@ pub(super) const TABLES: &[Table] = &[
     .in_sqlite("memory")
     .constants(&[("write_id", "gen_random_uuid()")]),
     table(
+        "schedules",
+        1,
+        &[
+            Column::new("id", Id),
+            Column::new("agent_id", Id),
+            Column::new("name", Text),
+            Column::new("cron", Text),
+            Column::new("every_seconds", Int),
+            Column::new("once_at", Int),
+            Column::new("time_zone", Text),
+            Column::new("message", Text),
+            Column::new("missed", Text),
+            Column::new("created_at", Int),
+            Column::new("created_by", Text),
+            Column::new("state", Text),
+            Column::new("next_at", Int),
+            Column::new("pending_at", Int),
+            Column::new("overdue_at", Int),
+            Column::new("runs", Text),
+            Column::new("version", Int),
+        ],
+    ),
+    table(
         "file_writes",
         3,
         &[

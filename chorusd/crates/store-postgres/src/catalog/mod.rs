@@ -12,6 +12,7 @@ mod file_writes;
 mod imported_usage;
 mod memories;
 mod results;
+mod schedules;
 mod session_filter;
 mod session_listing;
 mod session_lookup;
@@ -32,8 +33,8 @@ use std::sync::Arc;
 
 use chorus_catalog::{
     AgentFileTable, AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable,
-    MemoryTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
-    WorkspaceBundleTable,
+    MemoryTable, ScheduleTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable,
+    UsageTable, WorkspaceBundleTable,
 };
 use chorus_redact::Redactor;
 
@@ -47,6 +48,7 @@ pub use self::discord::{DiscordLease, DiscordLeases, PostgresDiscord};
 use self::file_writes::PostgresFileWriteTable;
 use self::imported_usage::PostgresImportedUsageTable;
 use self::memories::PostgresMemoryTable;
+use self::schedules::PostgresScheduleTable;
 use self::sessions::PostgresSessionTable;
 use self::settings::PostgresSettingTable;
 use self::summary_queue::PostgresSummaryQueue;
@@ -136,6 +138,12 @@ impl PostgresJournal {
         Arc::new(PostgresToolExportTable { db: CatalogDb::new(self) })
     }
 
+    /// Returns the table of schedules.
+    #[must_use]
+    pub fn schedule_table(&self) -> Arc<dyn ScheduleTable> {
+        Arc::new(PostgresScheduleTable { db: CatalogDb::new(self) })
+    }
+
     /// Returns the whole catalog. `redactor` keeps secrets out of the audit log.
     #[must_use]
     pub fn catalog(&self, redactor: Arc<Redactor>) -> Catalog {
@@ -156,6 +164,7 @@ impl PostgresJournal {
             settings,
             capture: self.capture_table(),
             tool_exports: self.tool_export_table(),
+            schedules: self.schedule_table(),
             discord: self.discord(changes).tables,
         }
     }

@@ -12,6 +12,7 @@ mod memories;
 mod newest_sessions;
 mod purge;
 mod rebuild;
+mod schedules;
 pub(super) mod schema;
 mod session_changes;
 mod session_listing;
@@ -44,6 +45,7 @@ use self::capture::SqliteCaptureTable;
 use self::file_writes::SqliteFileWriteTable;
 use self::imported_usage::SqliteImportedUsageTable;
 use self::memories::SqliteMemoryTable;
+use self::schedules::SqliteScheduleTable;
 use self::sessions::SqliteSessionTable;
 use self::settings::SqliteSettingTable;
 use self::summary_queue::SqliteSummaryQueue;
@@ -149,6 +151,7 @@ impl SqliteCatalog {
             settings: Arc::new(settings.clone()),
             capture: Arc::new(SqliteCaptureTable { db: db.clone() }),
             tool_exports: Arc::new(SqliteToolExportTable { db: db.clone() }),
+            schedules: Arc::new(SqliteScheduleTable { db: db.clone() }),
             discord: discord::tables(&db, settings),
         };
         Ok((Self { tables, audit, writer: db.writer, reader: db.reader, path: path.to_owned() }, told))

@@ -394,4 +394,36 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- read again
     UPDATE captured_files SET inode = 0, marker = NULL;
 ",
+    "
+    -- messages that agents get at certain times
+    CREATE TABLE schedules (
+        id            BLOB NOT NULL PRIMARY KEY,
+        agent_id      BLOB NOT NULL,
+        name          TEXT NOT NULL,
+        -- one of these says when
+        cron          TEXT,
+        -- counted from the creation
+        every_seconds INTEGER,
+        once_at       INTEGER,
+        -- of the cron expression
+        time_zone     TEXT NOT NULL,
+        message       TEXT NOT NULL,
+        missed        TEXT NOT NULL CHECK (missed IN ('run', 'skip')),
+        created_at    INTEGER NOT NULL,
+        -- on whose behalf
+        created_by    TEXT NOT NULL,
+        state         TEXT NOT NULL CHECK (state IN ('active', 'paused', 'done')),
+        next_at       INTEGER,
+        -- when the run was due that is under way, and the one that comes after it
+        pending_at    INTEGER,
+        overdue_at    INTEGER,
+        -- the last runs as JSON, newest first
+        runs          TEXT NOT NULL,
+        -- grows with each change
+        version       INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX schedules_of_agent ON schedules (agent_id, name);
+    CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+    CREATE INDEX schedules_pending ON schedules (pending_at) WHERE pending_at IS NOT NULL;
+",
 ];

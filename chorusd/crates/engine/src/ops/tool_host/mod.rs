@@ -2,6 +2,7 @@
 
 mod agent_messages;
 mod list_agents;
+mod schedules;
 mod search_sessions;
 mod self_edit;
 
@@ -13,7 +14,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use uuid::Uuid;
 
 use super::Ops;
-use crate::tools::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
+use crate::tools::{ScheduleRequest, SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use agent_messages::AgentMessageLimits;
 
 impl ToolHost for Ops {
@@ -31,6 +32,10 @@ impl ToolHost for Ops {
 
     fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>> {
         self.agent_resolver.reserve_worktree(conversation).boxed()
+    }
+
+    fn schedule(&self, asker: ToolCaller, request: ScheduleRequest) -> BoxFuture<'_, Result<String>> {
+        schedules::carry_out(self, asker, request).boxed()
     }
 
     fn send_to_agent(

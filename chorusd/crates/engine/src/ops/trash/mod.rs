@@ -91,6 +91,7 @@ async fn delete_rows(store: &Store, agent: Option<Uuid>, session: Option<Uuid>) 
             run_blocking(move || root.delete(agent)).await?;
         }
         catalog.memories.delete_own(agent).await?;
+        catalog.schedules.delete_of_agent(agent).await?;
         catalog.imported_usage.delete_of_agent(agent).await?;
     }
     match session {

@@ -22,6 +22,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::capture::identity;
 use crate::ops::agent::{AGENTS_DIR, AgentDescriber, agent_entry, agent_row, discord_channel};
 use crate::ops::catalog_sync::CatalogSync;
+use crate::ops::schedule::Schedules;
 use crate::ops::session::SessionReader;
 use crate::ops::{catalog_sync, memory as ops_memory};
 
@@ -35,6 +36,7 @@ pub async fn restore(
     sessions: &SessionReader,
     describer: &AgentDescriber,
     catalog_sync: &CatalogSync,
+    schedules: &Schedules,
     params: RestoreParams,
 ) -> Result<RestoreResult> {
     // Before anything is locked: it may have to be claimed, with its files.
@@ -70,7 +72,12 @@ pub async fn restore(
                 restored.left = Some(left).filter(|left| *left > 0);
                 restored.agent = Some(describer.describe_changed(&into).await);
             }
-            None => restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?),
+            None => {
+                restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?);
+                if let Err(failure) = schedules.resume_agent(note.agent_id).await {
+                    tracing::warn!(agent = %note.name, %failure, "cannot resume the schedules of a restored agent");
+                }
+            }
         },
     }
     tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
