@@ -1,6 +1,7 @@
 //! Messages that agents get at certain times, by a clock that the test moves.
 
 mod agents;
+mod backup;
 mod commands;
 mod crash;
 mod firing;

@@ -30,6 +30,7 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
         "file",
         "permissions",
         "settings",
+        "schedule",
         "tasks",
         "status",
         "models",

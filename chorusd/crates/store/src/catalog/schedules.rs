@@ -79,12 +79,18 @@ impl ScheduleTable for SqliteScheduleTable {
             let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
             let page = (number(limit), number(offset));
             match agent {
+                // Rows before the page are skipped in the index.
                 Some(agent) => select(
                     conn,
-                    "WHERE agent_id = ?3 ORDER BY name LIMIT ?1 OFFSET ?2",
+                    "WHERE id IN (SELECT id FROM schedules WHERE agent_id = ?3 ORDER BY name LIMIT ?1 OFFSET ?2) ORDER BY name",
                     params![page.0, page.1, agent.as_bytes()],
                 ),
-                None => select(conn, "ORDER BY agent_id, name LIMIT ?1 OFFSET ?2", params![page.0, page.1]),
+                None => select(
+                    conn,
+                    "WHERE id IN (SELECT id FROM schedules ORDER BY agent_id, name LIMIT ?1 OFFSET ?2)
+                     ORDER BY agent_id, name",
+                    params![page.0, page.1],
+                ),
             }
         })
     }

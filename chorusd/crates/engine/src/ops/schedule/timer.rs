@@ -98,11 +98,16 @@ async fn run_due(ops: &Arc<Ops>, permits: &Arc<Semaphore>, stop: &CancellationTo
             // Before the claim, so that what waits is not claimed yet.
             let free = permits.acquire().await.map_err(|e| Error::internal(e.to_string()))?;
             drop(free);
-            if let Fired::Moved { runs } = schedules.fire(row.id, has_agent(ops, row.agent).await?).await? {
-                has_moved = true;
-                if runs {
-                    spawn_run(ops, row.id, permits, stop);
+            match schedules.fire(row.id, has_agent(ops, row.agent).await?).await {
+                Ok(Fired::Moved { runs }) => {
+                    has_moved = true;
+                    if runs {
+                        spawn_run(ops, row.id, permits, stop);
+                    }
                 }
+                Ok(Fired::Unchanged) => {}
+                // The others are due all the same.
+                Err(failure) => tracing::warn!(schedule = row.name, %failure, "cannot claim a run of a schedule"),
             }
         }
         if !has_moved {
@@ -128,10 +133,14 @@ fn spawn_run(ops: &Arc<Ops>, id: Uuid, permits: &Arc<Semaphore>, stop: &Cancella
     let (ops, permits, stop) = (ops.clone(), permits.clone(), stop.clone());
     chorus_runtime::spawn(async move {
         let _permit = permits.acquire_owned().await;
-        if !stop.is_cancelled()
-            && let Err(failure) = run_pending(&ops, id, &stop).await
-        {
-            tracing::warn!(schedule = %id, %failure, "cannot record a run of a schedule");
+        if !stop.is_cancelled() {
+            let has_ended = run_pending(&ops, id, &stop).await.unwrap_or_else(|failure| {
+                tracing::warn!(schedule = %id, %failure, "cannot record a run of a schedule");
+                false
+            });
+            if !has_ended {
+                stop.run_until_cancelled(tokio::time::sleep(RETRY_INTERVAL)).await;
+            }
         }
         ops.schedules.running.lock().remove(&id);
         // What was claimed between the last look at the row and here.

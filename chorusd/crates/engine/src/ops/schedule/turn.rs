@@ -43,21 +43,21 @@ impl TurnListener for TurnIdListener {
 }
 
 /// Carries out the pending run of a schedule, and the one that has come after it. Does not record a run that ends because the daemon
-/// stops, or because another node takes the agent over: it is carried out again.
+/// stops, or because another node takes the agent over: then it returns false, and the run is carried out again.
 ///
 /// # Errors
 /// Those of the store.
-pub(super) async fn run_pending(ops: &Arc<Ops>, id: Uuid, stop: &CancellationToken) -> Result<()> {
+pub(super) async fn run_pending(ops: &Arc<Ops>, id: Uuid, stop: &CancellationToken) -> Result<bool> {
     let schedules = &ops.schedules;
     while let Some(row) = schedules.table.get(id).await? {
-        let Some(due) = row.progress.pending_at else { return Ok(()) };
+        let Some(due) = row.progress.pending_at else { return Ok(true) };
         let agent_name = ops.agents.by_id(row.agent).map(|entry| entry.settings.name.clone());
         let about = json!({"id": id, "name": row.name, "due_at": due});
         ops.registry.emit_event(EventType::ScheduleStarted, agent_name.clone(), conversation_name(ops, &row), about);
         let listener = Arc::new(TurnIdListener::default());
         let sent = send(ops, &row, due, listener.clone()).await;
         if sent.is_err() && (stop.is_cancelled() || !ops.agent_resolver.claims.has(row.agent)) {
-            return Ok(());
+            return Ok(false);
         }
         let mut about = json!({"id": id, "name": row.name, "due_at": due});
         let started = *listener.0.lock();
@@ -90,7 +90,7 @@ pub(super) async fn run_pending(ops: &Arc<Ops>, id: Uuid, stop: &CancellationTok
             ops.registry.emit_event(EventType::ScheduleFinished, agent_name, conversation, about);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Sends the message of a run, and waits for the end of its turn.
