@@ -68,7 +68,7 @@ impl Tool for ScheduleAdd {
         let AddParams { name, cron, time_zone, .. } = params;
         let message = ctx.redact_for_storage(params.message);
         let request = ScheduleRequest::Add { name, message: message.text, cron, every_seconds, in_seconds, time_zone };
-        answer(&ctx, action, request, &message.note).await
+        answer(&ctx, action, request, message.note).await
     }
 }
 
