@@ -14,7 +14,7 @@ pub const SELECTED: &str = "@";
 pub const MAIN: &str = "main";
 
 /// The commands, and groups of commands, that use no conversation.
-const COMMANDS_WITHOUT_CONVERSATION: [&str; 28] = [
+const COMMANDS_WITHOUT_CONVERSATION: [&str; 29] = [
     "agent",
     "approvals",
     "audit",

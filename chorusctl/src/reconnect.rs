@@ -23,7 +23,7 @@ const STABLE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The methods that change nothing, or nothing more if they are repeated.
-const REPEATABLE: [&str; 36] = [
+const REPEATABLE: [&str; 39] = [
     "agent.list",
     "agent.show",
     "approvals.list",
@@ -36,6 +36,8 @@ const REPEATABLE: [&str; 36] = [
     "context.show",
     "conversations.list",
     "conversations.use",
+    "doctor.secrets",
+    "doctor.size",
     "agent.use",
     "events.list",
     "hello",

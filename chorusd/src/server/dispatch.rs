@@ -7,8 +7,8 @@ use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, capture, cluster, config, context, continuation,
-    conversations, daemon, doctor, events, export, import, memory, models, notes, permissions, schedule, search, send, session,
-    session_branching, settings, tasks, trash, usage,
+    conversations, daemon, doctor, events, export, import, memory, models, notes, permissions, schedule, search, send,
+    session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};

@@ -108,7 +108,8 @@ mod tests {
              [discord]\ntoken_file = \"t\"\nguilds = \"1\"\ncategory = \"c\"\napprovers = \"a\"\ndm_agent = \"a\"\n\
              dm_allow = \"a\"\napi_base = \"http://a\"\ngateway_url = \"ws://a\"\nreconnect_max = \"1s\"\nshards = \"2\"\n\
              [discovery]\nlocal = true\n[retention]\nsessions_unused_for = \"2d\"\n[capture]\nsources = \"codex\"\n\
-             exclude = \"/a\"\nredact_secrets = false\n[metrics]\nlisten = \"127.0.0.1:1\"\n[search]\nindex = false\n\
+             exclude = \"/a\"\nredact_secrets = false\n[metrics]\nlisten = \"127.0.0.1:1\"\n\
+             [traces]\nendpoint = \"http://a\"\nheaders_env = \"A\"\ncontent = true\nservice_name = \"a\"\n[search]\nindex = false\n\
              index_tool_results = true\nlanguage = \"german\"\n[providers.x]\nkind = \"openai\"\nbase_url = \"http://a\"\n\
              [prices.\"x/y\"]\ninput = 1\n[aliases]\nx = \"x/y\"\n[hosts.h]\nssh = \"a\"\n[permissions.own]\nallow = []\n\
              [permission_grants]\nadmin = [\"own\"]\n[mcp.m]\nurl = \"https://a\"\n",
@@ -122,8 +123,9 @@ mod tests {
         let fixed = crate::config_reference().into_iter().filter(|key| key.variable().is_some());
         for key in fixed.filter(|key| !matches!(key.table, "store" | "store.sessions" | "cluster")) {
             let name = crate::keys::dotted_name(key.table, key.name);
-            // One source of the token excludes the others.
-            assert!(all.contains(&name) || name == "discord.credential", "{name} is not changed by the test");
+            // One source of a secret excludes the others.
+            let others = ["discord.credential", "traces.credential", "traces.headers_file"];
+            assert!(all.contains(&name) || others.contains(&&*name), "{name} is not changed by the test");
         }
         assert_eq!(merged.origins.get("max_frame"), None);
         assert_eq!(merged.origins.get("stop_timeout"), new.origins.get("stop_timeout"));
