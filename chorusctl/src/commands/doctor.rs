@@ -38,7 +38,7 @@ pub struct Args {
     salvage: bool,
     /// Instead find keys, tokens and passwords in everything that is stored
     ///
-    /// Searches saved, live and deleted conversations, memory, notes and the files of the home, of all agents or of the one that --agent names. Not
+    /// Searches saved, live and deleted conversations, memory, notes, schedules and the files of the home, of all agents or of the one that --agent names. Not
     /// the workspaces. Secrets are named by kind and fingerprint, never shown. The exit status is 1 if there are any.
     #[arg(long, conflicts_with_all = ["rebuild", "salvage"])]
     secrets: bool,

@@ -154,7 +154,8 @@ fn running() -> MutexGuard<'static, Vec<Work>> {
 impl Work {
     fn end(self) {
         if let Some(process) = self.stop {
-            let _ = kill_process(process, Signal::INT);
+            // It may ignore SIGINT, as a shell arranges for what runs in the background of a script.
+            let _ = kill_process(process, Signal::TERM);
         }
         if let Some(file) = &self.remove {
             let _ = fs::remove_file(file);

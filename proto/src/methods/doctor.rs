@@ -143,6 +143,8 @@ pub enum SecretPlaceKind {
     Conversation,
     /// An entry of an agent's memory.
     Memory,
+    /// The message of a schedule.
+    Schedule,
     /// A session or an agent in the trash.
     Trash,
     /// Another file of the home.

@@ -87,7 +87,13 @@ fn a_bar_shows_rate_and_time_left_and_ctrl_c_says_how_to_continue() {
     assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{shown}");
     let lines = drawn(&shown);
     let bar = lines.iter().rfind(|line| line.ends_with(" left")).unwrap_or_else(|| panic!("no bar in {lines:?}"));
-    assert!(bar.contains("import  ━") && bar.contains(" %  importing 600 files, ") && bar.contains("/s, "), "{bar}");
+    assert!(
+        bar.contains("import  ")
+            && bar.contains("─")
+            && bar.contains(" %  importing 600 files, ")
+            && bar.contains("/s, "),
+        "{bar}"
+    );
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
     let words = lines.iter().find_map(|line| line.strip_prefix("[Kinterrupted after ")).expect("its last words");
     let done: usize = words.strip_suffix(" of 600 files").expect("the total").parse().expect("a number");

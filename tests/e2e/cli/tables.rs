@@ -28,7 +28,7 @@ const COMMANDS: [(&[&str], &str); 20] = [
     (&["models"], "model"),
     (&["permissions"], "profile"),
     (&["permissions", "rules"], "allows"),
-    (&["settings"], "key"),
+    (&["config"], "key"),
     (&["usage"], "model"),
     (&["capture", "status"], "source"),
     (&["audit"], "action"),

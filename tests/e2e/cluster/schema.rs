@@ -32,6 +32,7 @@ const BEFORE_DUE_SLOTS: &str = "
     CREATE INDEX contexts_by_deadline ON contexts (idle_deadline_at) WHERE NOT ended AND idle_deadline_at IS NOT NULL;
     ALTER TABLE nodes DROP COLUMN forgotten;
     DROP FUNCTION forget_node;
+    DROP TABLE schedules;
     DELETE FROM migrations WHERE number > 17;
     INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at)
         VALUES (1, gen_random_uuid(), 0, 0, 1500000000000000000);";

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::home;
 
 /// What reads about the agent of the channel. Every other command there is, and every one to come, is to be refused.
-const READS: [&str; 18] = [
+const READS: [&str; 19] = [
     "help",
     "cancel",
     "agent list",
@@ -24,6 +24,7 @@ const READS: [&str; 18] = [
     "file",
     "permissions show",
     "permissions check",
+    "schedule list",
     "tasks list",
     "tasks show",
     "status",

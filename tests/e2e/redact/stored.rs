@@ -114,6 +114,11 @@ fn every_place_that_has_a_secret_is_named_and_no_secret_is_shown() {
     let (mut client, session) = with_session(&daemon);
     client.append("a", &format!("live {AWS}"));
     chorusctl(&home, ["--agent", "a", "memory", "add", &format!("the key is {AWS}")]).expect_success();
+    let arguments = ["--agent", "a", "schedule", "add", "x", "--every", "4h", &*format!("use {AWS}")];
+    chorusctl(&home, arguments).expect_success();
+    let forgotten = chorusctl(&home, ["--agent", "a", "memory", "add", &format!("old {AWS}"), "--json"]).expect_json();
+    let memory = forgotten["entry"]["id"].as_str().expect("its id");
+    chorusctl(&home, ["--agent", "a", "memory", "remove", memory]).expect_success();
     fs::write(home.agent_dir("a").join("docs/DOC_hosts.md"), format!("host\n\ntoken: {TOKEN}\n")).expect("a note");
     fs::write(home.agent_dir("a").join("workspace/.env"), format!("TOKEN={TOKEN}\n")).expect("a file of the workspace");
     client.init("b");
@@ -129,22 +134,31 @@ fn every_place_that_has_a_secret_is_named_and_no_secret_is_shown() {
             (SecretPlaceKind::Session, vec![2, 3]),
             (SecretPlaceKind::Conversation, vec![2]),
             (SecretPlaceKind::Memory, vec![]),
+            (SecretPlaceKind::Schedule, vec![]),
+            (SecretPlaceKind::Trash, vec![]),
             (SecretPlaceKind::Trash, vec![]),
             (SecretPlaceKind::File, vec![]),
         ],
         "{found:?}"
     );
-    assert_eq!((found.total, found.unread.len()), (5, 0));
-    assert_eq!(found.places[0].name, session);
-    assert!(found.places[4].name.ends_with("docs/DOC_hosts.md"), "{:?}", found.places[4]);
+    assert_eq!((found.total, found.unread.len()), (7, 0));
+    let id = client.history("a").into_iter().find(|one| one.header.session_id == session).expect("it").header.id;
+    assert_eq!(found.places[0].name, id.to_string(), "the name is made of the title, which has a secret");
+    assert!(found.places[6].name.ends_with("docs/DOC_hosts.md"), "{:?}", found.places[6]);
     let token = found.places[0].secrets.iter().find(|secret| secret.kind == "github-token").expect("the token");
     assert_eq!(token.count, 4, "{found:?}");
-    assert_eq!(found.places[3].secrets[0].fingerprint, token.fingerprint, "the same secret");
+    assert_eq!(found.places[4].secrets[0].fingerprint, token.fingerprint, "the same secret");
     let said = chorusctl(&home, ["doctor", "--secrets"]);
     assert_eq!(said.status, 1, "{}", said.stderr);
     let shown = format!("{}{}", said.stdout, said.stderr);
-    assert!(shown.contains("5 of ") && shown.contains("chorusctl session scrub "), "{shown}");
-    assert!(!shown.contains(TOKEN) && !shown.contains(AWS), "{shown}");
+    assert!(
+        shown.contains("7 of ")
+            && shown.contains("context clear --save")
+            && shown.contains("chorusctl --agent a session scrub "),
+        "{shown}"
+    );
+    let part = &TOKEN[4..20].to_lowercase();
+    assert!(!shown.contains(TOKEN) && !shown.contains(AWS) && !shown.contains(part), "{shown}");
     // Of one agent.
     let one = SecretsParams { agent: Some("b".into()), limit: None };
     let found = client.call::<Secrets>(&one).expect("doctor.secrets");
@@ -211,15 +225,70 @@ fn a_scrub_that_is_killed_is_continued_and_leaves_one_session() {
         let mut client = daemon.client();
         let rest = client.history("a");
         assert!(!rest.is_empty(), "round {round}: nothing is lost");
+        let mut outcomes = Vec::new();
         for session in rest {
             // The first one may delete the second.
-            let _ = client.call::<Scrub>(&scrub_params(&session.header.id.to_string()));
+            let done = client.call::<Scrub>(&scrub_params(&session.header.id.to_string()));
+            outcomes.push((session.header.id, session.header.session_id, done.map(|done| done.scrubbed.is_some())));
         }
-        let history = client.history("a");
-        assert_eq!(history.len(), 1, "round {round}: {history:?}");
-        assert_eq!(history[0].header.message_count, 3);
-        assert_ne!(history[0].header.id, id, "round {round}");
+        let history: Vec<_> =
+            client.history("a").into_iter().map(|one| (one.header.id, one.header.session_id)).collect();
+        assert_eq!(history.len(), 1, "round {round}: {id} {outcomes:?} {history:?}");
+        assert_ne!(history[0].0, id, "round {round}");
+        // If the row was deleted already, the same command deletes what is left.
+        let _ = client.call::<Scrub>(&scrub_params(&id.to_string()));
         let found = client.call::<Secrets>(&SecretsParams::default()).expect("doctor.secrets");
-        assert!(found.places.iter().all(|place| place.kind == SecretPlaceKind::Trash), "round {round}: {found:?}");
+        assert!(found.places.is_empty(), "round {round}: {found:?}");
     }
+}
+
+#[test]
+fn what_the_copy_of_an_interrupted_scrub_got_since_is_kept() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let file = home.temp_dir().join("talk.jsonl");
+    let path = file.to_string_lossy().into_owned();
+    let mut lines = String::new();
+    let mut import = |texts: &[&str]| {
+        for text in texts {
+            let line = json!({
+                "type": "user", "uuid": text, "sessionId": "talk", "timestamp": "2026-03-02T15:10:04Z",
+                "message": {"role": "user", "content": text},
+            });
+            lines.push_str(&format!("{line}\n"));
+        }
+        fs::write(&file, &lines).expect("a transcript");
+        chorusctl(&home, ["--agent", "a", "import", &path]).expect_success();
+    };
+    import(&[&format!("my token is {TOKEN}"), "two"]);
+    let original = client.history("a").remove(0).header.id.to_string();
+    // The copy is written, but the original cannot be deleted.
+    let trash = home.path.join("trash");
+    let _ = fs::remove_dir_all(&trash);
+    fs::write(&trash, "").expect("a file in the place of the directory");
+    client.call::<Scrub>(&scrub_params(&original)).expect_err("no trash");
+    fs::remove_file(&trash).expect("the file");
+    assert_eq!(client.history("a").len(), 2);
+    import(&["three"]);
+    let scrubbed = client.call::<Scrub>(&scrub_params(&original)).expect("scrubbed").scrubbed.expect("a copy");
+    let history = client.history("a");
+    assert_eq!((history.len(), history[0].header.id), (1, scrubbed.header.id));
+    assert_eq!(history[0].header.message_count, 3, "what came since is kept");
+    import(&["four"]);
+    assert_eq!(client.history("a")[0].header.message_count, 4);
+    let found = client.call::<Secrets>(&SecretsParams::default()).expect("doctor.secrets");
+    assert!(found.places.is_empty(), "{found:?}");
+}
+
+#[test]
+fn an_agent_may_have_the_name_of_a_directory_that_is_left_out() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("cache");
+    fs::write(home.agent_dir("cache").join("docs/DOC_x.md"), format!("{TOKEN}\n")).expect("a note");
+    let found = client.call::<Secrets>(&SecretsParams::default()).expect("doctor.secrets");
+    assert_eq!(found.places.len(), 1, "{found:?}");
 }

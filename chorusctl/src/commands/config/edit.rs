@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,7 +43,9 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
         Some(text) => text.clone(),
         None => connect::run_to_text(&["config-file", "template"], None, None)?,
     };
-    let folder = tempfile::Builder::new().prefix("chorus-config-").tempdir();
+    // The file may have keys, and be readable for its owner only.
+    let only_me = fs::Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("chorus-config-").permissions(only_me).tempdir();
     let folder = folder.map_err(|error| Error::for_file("a temporary directory", &error))?;
     let (draft, before) = (folder.path().join("config.toml"), folder.path().join("before.toml"));
     let write = |file: &Path, text: &str| {

@@ -1,5 +1,6 @@
 //! `chorusctl doctor --secrets`: finds secrets in what is stored.
 
+use chorus_proto::command_text::add_target;
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::{SecretPlace, SecretPlaceKind, Secrets, SecretsParams, SecretsResult};
 use chorus_proto::shell_word::shell_word;
@@ -37,6 +38,9 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
         OutputFormat::Text => print(app, &result)?,
     }
     app.stdout.flush()?;
+    if app.stdout.format() == OutputFormat::Jsonl && (result.places.len() as u64) < result.total {
+        app.stderr.warning(&format!("only the first {} of {} places", result.places.len(), result.total));
+    }
     for text in &result.unread {
         app.stderr.warning(&format!("not searched: {}", sanitize::one_line(text)));
     }
@@ -75,26 +79,32 @@ fn print(app: &mut App, result: &SecretsResult) -> Result<(), Error> {
 /// Says what removes the secrets, for each kind of place.
 fn print_hints(app: &App, places: &[SecretPlace]) {
     let of = |kind: SecretPlaceKind| places.iter().filter(move |place| place.kind == kind);
-    let sessions: Vec<String> = of(SecretPlaceKind::Session)
-        .filter_map(|place| Some(place.id?.to_string()[..8].to_owned()))
-        .take(NAMED_SESSIONS)
-        .collect();
+    // Those of the first agent: a command is for one.
+    let agent = of(SecretPlaceKind::Session).next().and_then(|place| place.agent.clone()).unwrap_or_default();
+    let of_agent = of(SecretPlaceKind::Session).filter(|place| place.agent.as_deref() == Some(&*agent));
+    let sessions: Vec<String> =
+        of_agent.filter_map(|place| Some(place.id?.to_string()[..8].to_owned())).take(NAMED_SESSIONS).collect();
     if !sessions.is_empty() {
         let more = if of(SecretPlaceKind::Session).count() > sessions.len() { " …" } else { "" };
         app.stderr.hint(&format!(
-            "replace them by copies without secrets: chorusctl session scrub {}{more}",
+            "replace them by copies without secrets: chorusctl --agent {} session scrub {}{more}",
+            shell_word(&agent),
             sessions.join(" ")
         ));
     }
     if let Some(live) = of(SecretPlaceKind::Conversation).next() {
         let agent = shell_word(live.agent.as_deref().unwrap_or_default());
-        app.stderr.hint(&format!(
-            "a live conversation is scrubbed once it is saved: chorusctl --agent {agent} context clear, then session scrub latest"
-        ));
+        let clear = add_target(&format!("chorusctl --agent {agent} context clear --save"), None, Some(&live.name));
+        app.stderr.hint(&format!("save and end a live conversation, and then scrub what was saved: {clear}"));
     }
     if let Some(memory) = of(SecretPlaceKind::Memory).next() {
         let agent = shell_word(memory.agent.as_deref().unwrap_or_default());
         app.stderr.hint(&format!("correct an entry of the memory: chorusctl --agent {agent} memory list"));
+    }
+    if let Some(schedule) = of(SecretPlaceKind::Schedule).next() {
+        let agent = shell_word(schedule.agent.as_deref().unwrap_or_default());
+        app.stderr
+            .hint(&format!("remove a schedule, and add it without secrets: chorusctl --agent {agent} schedule list"));
     }
     if of(SecretPlaceKind::Trash).next().is_some() {
         app.stderr.hint("delete what is in the trash: chorusctl trash empty");
@@ -107,6 +117,7 @@ fn kind_name(kind: SecretPlaceKind) -> &'static str {
         SecretPlaceKind::Session => "saved",
         SecretPlaceKind::Conversation => "live",
         SecretPlaceKind::Memory => "memory",
+        SecretPlaceKind::Schedule => "schedule",
         SecretPlaceKind::Trash => "trash",
         SecretPlaceKind::File => "file",
     }

@@ -72,7 +72,7 @@ fn scrub(session: &str, args: &Args, app: &mut App) -> Result<bool, Error> {
         if !found.secrets.is_empty() {
             let question = format!(
                 "Replace {} by a copy without {}, and permanently delete it?",
-                sanitize::one_line(&found.session_id),
+                &found.id.to_string()[..8],
                 count(&found.secrets)
             );
             confirm::ask("session scrub", &question)?;
@@ -88,7 +88,13 @@ fn print(raw: &RawValue, result: &ScrubResult, dry_run: bool, app: &mut App) -> 
     if app.stdout.format() != OutputFormat::Text {
         return app.stdout.json_line(raw);
     }
-    let name = sanitize::one_line(&result.session_id);
+    // The name may be made of a secret.
+    let name = result.id.to_string()[..8].to_owned();
+    if let (true, Some(copy)) = (result.secrets.is_empty(), &result.scrubbed) {
+        let (id, copy) = (sanitize::one_line(&copy.short_id), sanitize::one_line(&copy.header.session_id));
+        let id = app.stdout.style(Style::Id, &id).to_string();
+        return app.stdout.status_line(&format!("{id}  {copy}  replaces {name}; an interrupted scrub was completed"));
+    }
     if result.secrets.is_empty() {
         return app.stdout.status_line(&format!("{name} has no secrets; it is unchanged"));
     }
@@ -110,7 +116,7 @@ fn print(raw: &RawValue, result: &ScrubResult, dry_run: bool, app: &mut App) -> 
         for LiveConversation { agent, conversation } in &result.live_in {
             let named = conversation.as_ref().map_or_else(String::new, |name| format!(" {name}"));
             app.stderr.warning(&format!("the live conversation{named} of {agent} still contains its messages"));
-            let command = format!("chorusctl --agent {agent} context clear");
+            let command = format!("chorusctl --agent {agent} context clear --save");
             app.stderr.hint(&add_target(&command, None, conversation.as_deref()));
         }
     }

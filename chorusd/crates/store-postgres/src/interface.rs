@@ -339,8 +339,11 @@ impl Journal for PostgresJournal {
         let id = session.to_string();
         let short = id.get(..8).unwrap_or_default().to_owned();
         let notice = EventType::Notice.as_str().to_owned();
-        let sql = "DELETE FROM events WHERE strpos(data, $1) > 0 OR (type = $2 AND strpos(data, $3) > 0)";
-        self.writer.submit(Ok(None), vec![call!(sql, id, notice, short)], None, |_| Ok(()), |_| ())
+        let finished = EventType::ScheduleFinished.as_str().to_owned();
+        // Replies to schedules may be of the session.
+        let sql = "DELETE FROM events WHERE strpos(data, $1) > 0 OR (type = $2 AND strpos(data, $3) > 0)
+             OR (type = $4 AND strpos(data, '\"reply\"') > 0)";
+        self.writer.submit(Ok(None), vec![call!(sql, id, notice, short, finished)], None, |_| Ok(()), |_| ())
     }
 
     fn publisher(&self) -> &EventPublisher {

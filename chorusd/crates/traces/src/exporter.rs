@@ -102,7 +102,8 @@ impl Exporter {
             };
             self.drops.set_error(&why);
             // Between the half and the whole, so that many daemons do not come back at once.
-            let wait = after.unwrap_or(backoff.mul_f64(0.5 + fastrand::f64() / 2.0));
+            // A collector may name any time at all.
+            let wait = after.unwrap_or(backoff.mul_f64(0.5 + fastrand::f64() / 2.0)).min(MAX_AGE * 2);
             if is_last || Instant::now() + wait > give_up {
                 return self.drops.count(count, &why);
             }

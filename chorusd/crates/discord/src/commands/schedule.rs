@@ -160,11 +160,11 @@ fn seconds(text: Option<String>) -> Result<Option<u64>> {
 
 /// The agent of a call whose right to change is recorded, and the name of the schedule.
 macro_rules! change {
-    ($call:ident, $verb:literal, $params:ident, $operation:path) => {{
+    ($call:ident, $verb:literal, $params:ident, $operation:path $(, $by:expr)?) => {{
         let name = $call.args.require_text("name")?.trim().to_owned();
         let agent = audited_agent($call, concat!("schedule.", $verb)).await?;
         let params = $params { agent: Some(agent.settings.name.clone()), name };
-        let done = $operation(&$call.caller.ops().schedules, params);
+        let done = $operation(&$call.caller.ops().schedules, params $(, $by)?);
         with_expected_agent(agent.settings.id, done).await?
     }};
 }
@@ -187,6 +187,7 @@ async fn resume(call: &Invocation) -> Result<Response> {
 }
 
 async fn remove(call: &Invocation) -> Result<Response> {
-    let done = change!(call, "remove", RemoveParams, remove::remove);
+    let by = call.caller.member.requester.clone();
+    let done = change!(call, "remove", RemoveParams, remove::remove_as, &by);
     Ok(Response::new(format!("Removed: {}", line(call, &done.schedule))))
 }

@@ -68,12 +68,12 @@ pub(crate) fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResu
     Ok((events, missed))
 }
 
-/// Deletes the events that name a session; a notice names it by its first digits. The newest event keeps its row
-/// without data, because the next number is counted from it.
+/// Deletes the events that name a session; a notice names it by its first digits. Also those with replies to schedules, which may be of it.
+/// The newest event keeps its row without data, because the next number is counted from it.
 pub(crate) fn delete_of_session(conn: &Connection, session: Uuid) -> StoreResult<()> {
     let id = session.to_string();
-    let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)))";
-    let which = params![id, EventType::Notice.as_str(), id.get(..8)];
+    let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)) OR (type = ?4 AND instr(data, '\"reply\"')))";
+    let which = params![id, EventType::Notice.as_str(), id.get(..8), EventType::ScheduleFinished.as_str()];
     conn.execute(&format!("DELETE FROM events WHERE {named} AND seq < (SELECT max(seq) FROM events)"), which)?;
     conn.execute(&format!("UPDATE events SET data = '{{}}' WHERE {named}"), which)?;
     Ok(())

@@ -103,7 +103,8 @@ async fn make_backup<S: BackupSink>(
 /// Returns the paths, relative to the home, of key files in the home that the configuration names.
 fn key_files(config: &Config, home: &Path) -> Vec<String> {
     let of_providers = config.providers.values().filter_map(|provider| provider.key.file());
-    let named = of_providers.chain(config.discord.token.file());
+    let of_servers = config.mcp.values().filter_map(|server| server.token_file());
+    let named = of_providers.chain(config.discord.token.file()).chain(config.traces.headers.file()).chain(of_servers);
     let inside = named.filter_map(|path| path.strip_prefix(home).ok());
     inside.map(|path| path.to_string_lossy().into_owned()).collect()
 }

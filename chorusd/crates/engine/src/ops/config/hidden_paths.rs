@@ -21,5 +21,6 @@ pub fn hidden_paths(socket: &Path, file: &Path, config: &Config) -> Vec<PathBuf>
         .chain(keys)
         .chain(token)
         .chain(servers)
+        .chain(config.traces.headers.file().map(Path::to_owned))
         .collect()
 }

@@ -52,6 +52,7 @@ pub fn secrets<'a>(
         search_sessions(ops, agent, &mut found, &mut progress).await?;
         search_live(ops, agent, &mut found).await;
         search_memory(ops, agent, &mut found).await?;
+        search_schedules(ops, agent, &mut found).await?;
         search_trash(ops, agent, &mut found).await?;
         search_files(ops, agent, &mut found).await?;
         Ok(found.result)
@@ -99,11 +100,15 @@ async fn search_sessions(
     found: &mut Findings,
     progress: &mut OnProgress,
 ) -> Result<()> {
-    let (mut offset, mut read) = (0, 0);
+    let (mut offset, mut read, mut elsewhere) = (0, 0, 0_u64);
     loop {
         let query = SessionQuery { agent, offset, limit: SESSIONS_AT_ONCE, ..SessionQuery::default() };
         let (rows, total) = ops.store.catalog.sessions.list(query).await?;
         if rows.is_empty() {
+            if elsewhere > 0 && ops.store.sqlite().is_none() {
+                let what = format!("{elsewhere} sessions of agents of other nodes, or of destroyed ones");
+                found.skip(&what, &Error::invalid("search there: chorusctl doctor --secrets"));
+            }
             return Ok(());
         }
         offset += rows.len() as u64;
@@ -112,28 +117,35 @@ async fn search_sessions(
             read += 1;
             let header = &row.header;
             if ops.agents.by_id(header.agent_id).is_none() {
-                // In the trash, with its agent.
+                // In the trash, with its agent; or that of another node.
+                elsewhere += 1;
                 continue;
             }
             let at = place(SecretPlaceKind::Session, Some(&header.agent_name), Some(header.id), &header.session_id);
             match read_session(ops, &row).await {
-                Ok(secrets) => found.add(at, secrets),
+                Ok((secrets, in_name)) => {
+                    // The name is made of the title or of the first message.
+                    let name = if in_name { header.id.to_string() } else { at.name.clone() };
+                    found.add(SecretPlace { name, ..at }, secrets);
+                }
                 Err(failure) => found.skip(&format!("session {}", header.session_id), &failure),
             }
         }
     }
 }
 
-/// Finds the secrets of a session: of its messages and of its header.
-async fn read_session(ops: &Ops, row: &SessionRow) -> Result<SecretCounts> {
+/// Finds the secrets of a session: of its messages and of its header. Returns true as well if its name may be made of one.
+async fn read_session(ops: &Ops, row: &SessionRow) -> Result<(SecretCounts, bool)> {
     let file = ops.sessions.open_messages(row).await?;
     let (redactor, header, name) =
         (ops.redactor.clone(), serde_json::to_string(&row.header).unwrap_or_default(), row.header.session_id.clone());
     run_blocking(move || {
         let mut secrets = SecretCounts::default();
         secrets.add(redactor.find_secrets_in_json(&header), None);
+        let in_header = !secrets.is_empty();
         search_messages(&file, &redactor, &name, &mut secrets)?;
-        Ok(secrets)
+        let in_name = in_header || secrets.messages.first() == Some(&1);
+        Ok((secrets, in_name))
     })
     .await
 }
@@ -204,18 +216,43 @@ async fn search_memory(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> 
     Ok(())
 }
 
+/// Searches the messages of schedules.
+async fn search_schedules(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
+    let mut offset = 0;
+    loop {
+        let rows = ops.store.catalog.schedules.list(agent, offset, SESSIONS_AT_ONCE).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        offset += rows.len() as u64;
+        for row in rows {
+            let mut secrets = SecretCounts::default();
+            secrets.add(ops.redactor.find_secrets(row.message.as_bytes()), None);
+            let entry = ops.agents.by_id(row.agent);
+            let agent = entry.as_ref().map(|entry| &*entry.settings.name);
+            found.add(place(SecretPlaceKind::Schedule, agent, Some(row.id), &row.name), secrets);
+        }
+    }
+}
+
 async fn search_trash(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
     for entry in crate::ops::trash::list_entries(&ops.home).await? {
         let note = entry.metadata.as_ref();
         if agent.is_some_and(|id| note.is_none_or(|note| note.agent_id != id)) {
             continue;
         }
-        let name = note.map_or_else(|| entry.id.clone(), |note| note.name.clone());
+        let memory = note.and_then(|note| note.memory.as_ref()).map(|row| row.text.clone());
+        let name = match (note, &memory) {
+            // That of a memory is the beginning of its text.
+            (Some(note), None) => note.name.clone(),
+            _ => entry.id.clone(),
+        };
         let session = note.filter(|note| note.kind == TrashKind::Session).and_then(|note| note.session.as_ref());
         let at = place(SecretPlaceKind::Trash, session.map(|of| &*of.agent_name), session.map(|of| of.id), &name);
         let (redactor, content) = (ops.redactor.clone(), entry.content());
         let searched = run_blocking(move || {
             let mut secrets = SecretCounts::default();
+            secrets.add(redactor.find_secrets(memory.unwrap_or_default().as_bytes()), None);
             FileSearch::of_trash(&content).each(|file, _| home_files::search_file(file, &redactor, &mut secrets))?;
             Ok(secrets)
         });

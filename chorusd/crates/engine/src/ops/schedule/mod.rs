@@ -173,7 +173,10 @@ impl Schedules {
     pub async fn resume_agent(&self, agent: Uuid) -> Result<()> {
         for row in self.table.list(Some(agent), 0, u64::from(add::MAX_SCHEDULES) * 2).await? {
             if row.progress.state == ScheduleState::Active && row.progress.next_at.is_none() {
-                self.change(row.id, |row| self.set_next(row)).await?;
+                // One whose time zone is gone does not keep the others from being due.
+                if let Err(failure) = self.change(row.id, |row| self.set_next(row)).await {
+                    tracing::warn!(schedule = row.name, %failure, "cannot resume a schedule of a restored agent");
+                }
             }
         }
         self.changed.notify_one();

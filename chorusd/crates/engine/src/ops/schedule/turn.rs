@@ -9,7 +9,7 @@ use chorus_base::sync::Mutex;
 use chorus_catalog::ScheduleRow;
 use chorus_proto::methods::schedule::{RunOutcome, RunRecord};
 use chorus_proto::methods::send::{SendParams, SendResult, TurnEvent};
-use chorus_proto::{EventType, Source, SourceKind};
+use chorus_proto::{ErrorKind, EventType, Source, SourceKind};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,13 @@ pub(super) async fn run_pending(ops: &Arc<Ops>, id: Uuid, stop: &CancellationTok
         let listener = Arc::new(TurnIdListener::default());
         let sent = send(ops, &row, due, listener.clone()).await;
         if sent.is_err() && (stop.is_cancelled() || !ops.agent_resolver.claims.has(row.agent)) {
+            return Ok(false);
+        }
+        if let Err(failure) = &sent
+            && failure.kind == ErrorKind::StorageUnavailable
+            && listener.0.lock().is_none()
+        {
+            // The turn has not begun, and is sent again when the store is back.
             return Ok(false);
         }
         let mut about = json!({"id": id, "name": row.name, "due_at": due});

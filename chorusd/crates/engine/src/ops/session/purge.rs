@@ -91,7 +91,7 @@ fn describe(agents: &AgentIndex, key: ConversationKey) -> Option<LiveConversatio
 }
 
 /// Finds the session with this id or name that the agent has in the trash.
-async fn find_in_trash(home: &Path, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
+pub(super) async fn find_in_trash(home: &Path, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
     let meant = |entry: TrashItem| {
         let note = entry.metadata?;
         let id = note.session?.id;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{SessionPlacement, SessionRow};
 use chorus_proto::methods::session::{ScrubParams, ScrubResult};
-use chorus_proto::{Message, Session, SessionHeader};
+use chorus_proto::{ErrorKind, Message, Session, SessionHeader};
 use chorus_redact::Redactor;
 use chorus_runtime::run_blocking;
 use chorus_session::slug;
@@ -25,6 +26,13 @@ use crate::ops::secret_counts::SecretCounts;
 /// How often a session is read again because it grew meanwhile.
 const MAX_READS: u32 = 5;
 
+/// The highest suffix of a name that an unfinished copy may have.
+const MAX_SUFFIX: u32 = 9;
+
+/// How often and in what intervals the catalog is asked for a copy whose file is there.
+const MAX_ADOPTION_POLLS: u32 = 100;
+const ADOPTION_POLL: Duration = Duration::from_millis(50);
+
 /// A session without its secrets, and what they were.
 #[derive(Debug)]
 struct CleanSession {
@@ -35,6 +43,14 @@ struct CleanSession {
     messages: u64,
     /// A name without secrets, if the old one may be made of one.
     slug: Option<String>,
+}
+
+impl CleanSession {
+    /// Returns the name that the copy gets if it is free.
+    fn wanted_name(&self) -> String {
+        let header = &self.header;
+        self.slug.as_ref().map_or_else(|| header.session_id.clone(), |slug| slug::session_id(header.started_at, slug))
+    }
 }
 
 /// Writes a copy of a session without its secrets, and then deletes the session for good, as `session.purge` does. The copy has an id that
@@ -50,7 +66,14 @@ pub async fn scrub(
 ) -> Result<ScrubResult> {
     let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let mut row = trash.sessions.resolve(&target, said, &params.session, "session scrub NAME").await?;
+    let found = trash.sessions.resolve(&target, said, &params.session, "session scrub NAME").await;
+    let mut row = match found {
+        Ok(row) => row,
+        Err(failure) if failure.kind == ErrorKind::SessionNotFound && !params.dry_run => {
+            return finish_interrupted(trash, target.key.agent, &params.session).await?.ok_or(failure);
+        }
+        Err(failure) => return Err(failure),
+    };
     for _ in 0..MAX_READS {
         let clean = clean_copy(trash, redactor, &row).await?;
         let live_in = purge::find_live(trash, row.header.id);
@@ -68,6 +91,7 @@ pub async fn scrub(
         }
         // Contexts that refer to it load it under the locks, where no file can be copied here.
         trash.fetch_file(&row).await?;
+        await_adoption(trash, &row, &clean).await?;
         let _no_restores = trash.sessions_lock.write().await;
         let _no_changes = trash.store.files.change_lock.lock().await;
         let now = trash.reload_row(row.clone()).await?;
@@ -83,6 +107,41 @@ pub async fn scrub(
         return Ok(result);
     }
     Err(Error::busy())
+}
+
+/// Waits until the catalog has the copy whose file a crash has left without a row, which happens soon after the start.
+///
+/// # Errors
+/// `busy` if it does not.
+async fn await_adoption(trash: &SessionTrash, row: &SessionRow, clean: &CleanSession) -> Result<()> {
+    let id = copy_id(row.header.id);
+    let dir = trash.sessions.agent_dir(&row.header).await?;
+    for _ in 0..MAX_ADOPTION_POLLS {
+        if trash.store.catalog.sessions.get(id).await?.is_some() {
+            return Ok(());
+        }
+        let (dir, wanted) = (dir.clone(), clean.wanted_name());
+        if !run_blocking(move || Ok(has_unfinished(&dir, &wanted, id))).await? {
+            return Ok(());
+        }
+        tokio::time::sleep(ADOPTION_POLL).await;
+    }
+    Err(Error::busy())
+}
+
+/// Completes a scrub that was interrupted after the row of the session was deleted: then its file is in the trash, and there is a copy. Returns
+/// `None` if it is not so. What the secrets were is not known any more.
+async fn finish_interrupted(trash: &SessionTrash, agent: Uuid, session: &str) -> Result<Option<ScrubResult>> {
+    let Some((id, session_id)) = purge::find_in_trash(&trash.home, agent, session).await? else { return Ok(None) };
+    let Some(copy) = trash.store.catalog.sessions.get(copy_id(id)).await? else { return Ok(None) };
+    let live_in = purge::find_live(trash, id);
+    let _no_restores = trash.sessions_lock.write().await;
+    let _no_changes = trash.store.files.change_lock.lock().await;
+    // The database may still hold its content.
+    trash.store.catalog.sessions.purge(id).await?;
+    purge::erase_copies(trash, id, agent).await?;
+    let scrubbed = Some(trash.sessions.describe(copy).await?);
+    Ok(Some(ScrubResult { id, session_id, secrets: Vec::new(), messages: 0, scrubbed, live_in }))
 }
 
 /// Returns the id of the session that replaces another.
@@ -109,7 +168,7 @@ fn clean_messages(file: &IndexedFile, redactor: &Redactor, header: SessionHeader
     let mut reader = file.messages_from(0);
     let (mut number, mut is_first_clean) = (0_u64, true);
     while let Some(message) = reader.read()?.map_err(|e| {
-        Error::new(chorus_proto::ErrorKind::CorruptSession, format!("the session {} {e}", header.session_id))
+        Error::new(ErrorKind::CorruptSession, format!("the session {} {e}", header.session_id))
             .hint("it was left unchanged; repair it or restore a backup")
     })? {
         let json = std::str::from_utf8(message.json()).unwrap_or_default();
@@ -118,7 +177,8 @@ fn clean_messages(file: &IndexedFile, redactor: &Redactor, header: SessionHeader
             None
         } else {
             let parsed: Message = serde_json::from_str(json).map_err(|e| Error::internal(e.to_string()))?;
-            search.redact_message(&parsed, json).0.map(|(_, bytes)| bytes)
+            let clean = search.redact_message(&parsed, json).0.map(|(_, bytes)| bytes);
+            Some(clean.ok_or_else(|| Error::internal("a message could not be read without its secrets"))?)
         };
         if first.is_none() {
             let bytes = clean.as_deref().unwrap_or(message.json());
@@ -153,28 +213,66 @@ fn clean_header(header: SessionHeader, redactor: &Redactor) -> Result<(SessionHe
     Ok((SessionHeader { id, session_id, agent_id, agent_name, source: kept, ..clean }, secrets))
 }
 
+/// Returns true if there is a file of the copy, under the name that it gets or the next ones. Blocks.
+fn has_unfinished(dir: &Path, wanted: &str, id: Uuid) -> bool {
+    let names = std::iter::once(wanted.to_owned()).chain((2..=MAX_SUFFIX).map(|number| format!("{wanted}-{number}")));
+    let mut paths = names.map(|name| session_files::path_of(dir, &name)).filter(|path| path.exists());
+    paths.any(|path| session_files::read_header(&path).ok().flatten().is_some_and(|header| header.id == id))
+}
+
+/// Returns true if the messages of a session begin with those of a copy.
+async fn begins_with(trash: &SessionTrash, session: &SessionRow, body: &Arc<SpooledMessages>) -> Result<bool> {
+    let (file, body) = (trash.sessions.open_messages(session).await?, body.clone());
+    run_blocking(move || {
+        let failed = |e: std::io::Error| Error::io("cannot compare the copy", &e);
+        let (mut lines, mut messages) = (body.lines().map_err(failed)?, file.messages_from(0));
+        while let Some(line) = lines.next().map_err(failed)? {
+            match messages.read()? {
+                Ok(Some(message)) if message.json() == line => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    })
+    .await
+}
+
 /// Writes the copy, unless an earlier scrub has written it already.
 async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession) -> Result<Session> {
     let id = copy_id(row.header.id);
     if let Some(copy) = trash.store.catalog.sessions.get(id).await? {
-        if copy.sha256 == clean.body.sha256 {
+        // An imported conversation may have been continued in the copy since then.
+        if copy.sha256 == clean.body.sha256 || begins_with(trash, &copy, &clean.body).await? {
             return trash.sessions.describe(copy).await;
         }
-        // The session has grown since that scrub.
-        purge::purge_row(trash, copy).await?;
-        purge::erase_copies(trash, id, row.header.agent_id).await?;
+        let name = &copy.header.session_id;
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "an earlier scrub of {} was interrupted, and its copy {name} has other messages",
+                row.header.session_id
+            ),
+        )
+        .hint(format!(
+            "compare them: chorusctl session diff; then delete one of both, for example: chorusctl rm {name}"
+        )));
     }
     let entry = trash.agents.by_id(row.header.agent_id).ok_or_else(Error::agent_destroyed)?;
     let settings = entry.settings.clone();
-    let CleanSession { mut header, body, slug, .. } = clean;
+    let wanted = clean.wanted_name();
+    let CleanSession { mut header, body, .. } = clean;
     if let Some(source) = &mut header.source {
         // The newest revision is the one that a later import continues, and the deletion of an earlier one does not keep it away.
-        source.revision += 1;
+        let table = &trash.store.catalog.sessions;
+        let all = table.list_of_source(source.program.clone(), source.conversation.clone()).await?;
+        let newest = all.iter().filter_map(|row| row.header.source.as_ref()).map(|of| of.revision).max();
+        if newest.is_none_or(|newest| newest <= source.revision) {
+            source.revision += 1;
+        }
         source.redacted = true;
         source.messages_sha256.clone_from(&body.sha256);
     }
     header.id = id;
-    let wanted = slug.map_or_else(|| header.session_id.clone(), |slug| slug::session_id(header.started_at, &slug));
     let taken_names = trash.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
     let make = move |dir: &Path, session_id: &str| {
         let header = SessionHeader { session_id: session_id.to_owned(), ..header };

@@ -1,9 +1,11 @@
 //! Changes and lists the schedules of an agent for its own tools.
 
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::schedule::{AddParams, ListParams, RemoveParams, RunOutcome, Schedule, ScheduleState};
 
 use crate::ops::Ops;
+use crate::ops::conversations::session_scope::is_private;
 use crate::ops::resolve_agent::with_expected_agent;
 use crate::ops::schedule::{add, list, remove};
 use crate::tools::{ScheduleRequest, ToolCaller};
@@ -20,6 +22,14 @@ pub(super) async fn carry_out(ops: &Ops, asker: ToolCaller, request: ScheduleReq
     let done = async {
         Ok(match request {
             ScheduleRequest::Add { name, message, cron, every_seconds, in_seconds, time_zone } => {
+                let row = ops.agents.conversations.get(asker.conversation);
+                if row.is_some_and(|row| is_private(&row)) {
+                    return Err(Error::new(
+                        ErrorKind::Denied,
+                        "a schedule cannot be added in a private conversation, because everybody who talks with the agent sees its runs",
+                    )
+                    .hint("a person can add it: chorusctl schedule add"));
+                }
                 let params = AddParams {
                     agent,
                     name,

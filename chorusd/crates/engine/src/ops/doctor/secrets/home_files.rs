@@ -1,7 +1,7 @@
 //! The files of a home that may contain secrets.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
@@ -12,10 +12,11 @@ use crate::ops::secret_counts::SecretCounts;
 /// Lines are searched together, up to this many bytes, because a secret may have several.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Parts of a home that are not searched here: databases and what is made of them, sessions and the trash, which are searched on their
-/// own, and workspaces, which belong to their owner.
-const LEFT_OUT: [&str; 9] =
-    ["db", "index", "embeddings", "cache", "run", "trash", "sessions", "workspace", "worktrees"];
+/// Directories of a home that are not searched here: databases and what is made of them, and the trash, which is searched separately.
+const LEFT_OUT_OF_HOME: [&str; 7] = ["db", "index", "embeddings", "cache", "run", "trash", "worktrees"];
+
+/// Directories of an agent that are not searched here: sessions, which are searched separately, and workspaces, which belong to their owner.
+const LEFT_OUT_OF_AGENT: [&str; 3] = ["sessions", "workspace", "worktrees"];
 
 /// Files below a directory.
 #[derive(Debug)]
@@ -23,18 +24,19 @@ pub(super) struct FileSearch {
     root: PathBuf,
     /// Names are relative to it.
     base: PathBuf,
-    left_out: &'static [&'static str],
+    /// True if `base` is a home, false if it is an entry of the trash.
+    is_home: bool,
 }
 
 impl FileSearch {
     /// The files of a home below `root` that are not searched on their own.
     pub(super) fn of_home(home: &Path, root: &Path) -> Self {
-        Self { root: root.to_owned(), base: home.to_owned(), left_out: &LEFT_OUT }
+        Self { root: root.to_owned(), base: home.to_owned(), is_home: true }
     }
 
     /// The files of an entry of the trash, without workspaces.
     pub(super) fn of_trash(content: &Path) -> Self {
-        Self { root: content.to_owned(), base: content.to_owned(), left_out: &["workspace", "worktrees"] }
+        Self { root: content.to_owned(), base: content.to_owned(), is_home: false }
     }
 
     /// Calls `search` with each regular file and its name, in order of their paths. Symbolic links are not followed.
@@ -51,15 +53,24 @@ impl FileSearch {
             } else if metadata.is_dir() {
                 let Ok(entries) = fs::read_dir(&path) else { continue };
                 let mut inside: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-                inside.retain(|path| {
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    !self.left_out.contains(&&*name)
-                });
+                inside.retain(|path| !self.is_left_out(path));
                 inside.sort_unstable_by(|a, b| b.cmp(a));
                 pending.extend(inside);
             }
         }
         Ok(())
+    }
+
+    /// Returns true for what is searched separately or not at all, by its place: any name may be that of an agent or of a note.
+    fn is_left_out(&self, path: &Path) -> bool {
+        let inside = path.strip_prefix(&self.base).unwrap_or(path);
+        let names: Vec<&str> = inside.iter().map(|name| name.to_str().unwrap_or_default()).collect();
+        match names.as_slice() {
+            [name] if self.is_home => LEFT_OUT_OF_HOME.contains(name),
+            ["agents", _, name] if self.is_home => LEFT_OUT_OF_AGENT.contains(name),
+            [name] => ["workspace", "worktrees"].contains(name),
+            _ => false,
+        }
     }
 }
 
@@ -73,7 +84,8 @@ pub(super) fn search_file(path: &Path, redactor: &Redactor, secrets: &mut Secret
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let mut block = Vec::new();
     loop {
-        let length = file.read_until(b'\n', &mut block).map_err(failed)?;
+        // A line may be as long as the file.
+        let length = (&mut file).take(BLOCK_BYTES as u64).read_until(b'\n', &mut block).map_err(failed)?;
         if is_json {
             if length == 0 {
                 return Ok(());

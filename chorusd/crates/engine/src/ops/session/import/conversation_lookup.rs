@@ -17,6 +17,9 @@ use super::new_session::NewSession;
 use crate::ops::import_sink::ImportedSession;
 use crate::ops::redact_import::ImportRedactor;
 
+/// How often the earlier imports of a conversation are looked up because they change meanwhile.
+const MAX_LOOKUPS: u32 = 3;
+
 /// Identifies a conversation: its program, and the id there.
 pub type ConversationKey = (String, String);
 
@@ -29,6 +32,12 @@ struct EarlierImports {
     revisions: Vec<SessionRow>,
     /// Sessions without a source that may hold it.
     candidates: Vec<SessionRow>,
+}
+
+impl EarlierImports {
+    fn revision_ids(&self) -> Vec<Uuid> {
+        self.revisions.iter().map(|row| row.header.id).collect()
+    }
 }
 
 impl SessionImporter {
@@ -57,42 +66,54 @@ impl SessionImporter {
             Some(id) => Some(self.conversation_locks.lock((program.clone(), id.clone())).await),
             None => None,
         };
-        let earlier = self.find_earlier(target.agent, &program, &ids, &imported).await?;
         if find_parent && let Some((parent, _)) = ids.first().and_then(|id| id.rsplit_once('/')) {
             let parents = self.store.catalog.sessions.list_of_source(program.clone(), parent.to_owned()).await?;
             let parent = self.of_agent(target.agent, parents).into_iter().next();
             imported.about.parent_id = parent.map(|row| row.header.id).or(imported.about.parent_id);
         }
-        let known_mode = earlier.revisions.iter().find_map(|row| row.header.source.as_ref()).map(|at| at.redacted);
-        let modes = match known_mode {
-            Some(redact) => vec![redact],
-            // Earlier versions did not keep whether secrets were redacted.
-            None if !imported.secrets.is_empty() => vec![target.redact, !target.redact],
-            None => vec![target.redact],
-        };
         let raw = Arc::new(imported);
-        let mut chosen = None;
-        for redact in modes {
-            let redacted = redact || raw.about.redacted;
-            let conversation = if redact { self.redacted(&raw).await? } else { raw.clone() };
-            let source = |sha256: &str| SessionSource {
-                program: program.clone(),
-                conversation: earlier.conversation.clone().or_else(|| ids.first().cloned()).unwrap_or_default(),
-                project: raw.about.project.clone(),
-                branch: raw.about.branch.clone(),
-                ended_at: ended_at(&conversation),
-                revision: 1,
-                redacted,
-                messages_sha256: sha256.to_owned(),
+        let mut earlier = self.find_earlier(target.agent, &program, &ids, &raw).await?;
+        let mut lookups = 1;
+        let (conversation, mut source) = loop {
+            let known_mode = earlier.revisions.iter().find_map(|row| row.header.source.as_ref()).map(|at| at.redacted);
+            let modes = match known_mode {
+                Some(redact) => vec![redact],
+                // Earlier versions did not keep whether secrets were redacted.
+                None if !raw.secrets.is_empty() => vec![target.redact, !target.redact],
+                None => vec![target.redact],
             };
-            for row in earlier.revisions.iter().chain(&earlier.candidates) {
-                if let Some(saved) = self.grow(row, &conversation, source(&row.sha256)).await? {
-                    return Ok(Some(saved));
+            let mut chosen = None;
+            for redact in modes {
+                let redacted = redact || raw.about.redacted;
+                let conversation = if redact { self.redacted(&raw).await? } else { raw.clone() };
+                let source = |sha256: &str| SessionSource {
+                    program: program.clone(),
+                    conversation: earlier.conversation.clone().or_else(|| ids.first().cloned()).unwrap_or_default(),
+                    project: raw.about.project.clone(),
+                    branch: raw.about.branch.clone(),
+                    ended_at: ended_at(&conversation),
+                    revision: 1,
+                    redacted,
+                    messages_sha256: sha256.to_owned(),
+                };
+                for row in earlier.revisions.iter().chain(&earlier.candidates) {
+                    if let Some(saved) = self.grow(row, &conversation, source(&row.sha256)).await? {
+                        return Ok(Some(saved));
+                    }
                 }
+                chosen.get_or_insert((conversation.clone(), source(&conversation.body.sha256)));
             }
-            chosen.get_or_insert((conversation.clone(), source(&conversation.body.sha256)));
-        }
-        let Some((conversation, mut source)) = chosen else { return Err(Error::internal("nothing to import")) };
+            let Some(chosen) = chosen else { return Err(Error::internal("nothing to import")) };
+            if earlier.revisions.is_empty() || lookups == MAX_LOOKUPS {
+                break chosen;
+            }
+            // A copy without secrets may have replaced a session meanwhile, and is the one to grow.
+            let again = self.find_earlier(target.agent, &program, &ids, &raw).await?;
+            if again.revision_ids() == earlier.revision_ids() {
+                break chosen;
+            }
+            (earlier, lookups) = (again, lookups + 1);
+        };
         let former = earlier.revisions.first();
         let exported = match self.find_export(&program, &ids, &raw, former.is_some(), target.rules.is_some()).await? {
             ExportedConversation::HeldBy(row) => return self.describe_holder(*row).await.map(Some),
