@@ -299,7 +299,7 @@ mod tests {
     fn the_snippets_speak_as_the_code_around_them() {
         let root = root().unwrap();
         for (file, code) in [
-            ("chorusctl/src/commands/trash/empty.rs", "app.call_and_print::<"),
+            ("chorusctl/src/commands/trash/list.rs", "app.call_and_print::<"),
             ("chorusctl/src/commands/trash/empty.rs", "app.stdout.status_line("),
             ("chorusctl/src/commands/group.rs", "enum Verb {"),
             ("chorusctl/src/commands/trash/mod.rs", "group! {\n"),

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_names_its_line() {
         for (text, what) in [
-            ("endpoint = \"127.0.0.1:4318\"", "line 2: `traces.endpoint`"),
+            ("endpoint = \"127.0.0.1:4318\"", "line 2, column 1: `traces.endpoint`"),
             ("endpoint = \"grpc://127.0.0.1:4317\"", "must start with http:// or https://"),
             ("endpoint = \"https://a:b@c\"", "put keys into `headers_env` or `headers_file`"),
             ("headers_file = \"a\"\ncredential = \"b\"", "set only one of `headers_env`"),
