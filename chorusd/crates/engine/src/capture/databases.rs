@@ -46,11 +46,15 @@ impl Reader {
                 row.inode = 0;
                 break;
             }
-            let conversation = self.read_conversation(file, id, &key).await.unwrap_or_else(|failure| {
-                tracing::warn!(path = %key.display(), %failure, "cannot capture a conversation");
-                // Without its marker, so that the next look tries again.
-                CapturedFile { path: key, ..failed_row_of(file, before.as_ref(), &failure) }
-            });
+            let conversation = match self.read_conversation(file, id, &key).await {
+                Ok(Some(conversation)) => conversation,
+                Ok(None) => continue,
+                Err(failure) => {
+                    tracing::warn!(path = %key.display(), %failure, "cannot capture a conversation");
+                    // Without its marker, so that the next look tries again.
+                    CapturedFile { path: key, ..failed_row_of(file, before.as_ref(), &failure) }
+                }
+            };
             let conversation = match conversation.failure {
                 None => CapturedFile { marker: Some(changed), ..conversation },
                 Some(_) => {
@@ -63,13 +67,18 @@ impl Reader {
         Ok(Some(row))
     }
 
-    async fn read_conversation(&self, file: &TranscriptFile, id: String, key: &Path) -> Result<CapturedFile> {
+    /// Reads a conversation; `None` if it was deleted since it was listed.
+    async fn read_conversation(&self, file: &TranscriptFile, id: String, key: &Path) -> Result<Option<CapturedFile>> {
         let (database, dir) = (file.path.clone(), self.ops.session_importer.spool_dir());
-        let document = run_blocking(move || write_document(&database, &id, &dir).map_err(|e| failed(&e)));
-        let (document, bytes) = document.await?;
+        let document = run_blocking(move || match write_document(&database, &id, &dir) {
+            Ok(document) => Ok(Some(document)),
+            Err(DatabaseError::NoConversation(_)) => Ok(None),
+            Err(error) => Err(failed(&error)),
+        });
+        let Some((document, bytes)) = document.await? else { return Ok(None) };
         let document = BufReader::with_capacity(READ_BUFFER_BYTES, document);
         let outcome = self.import(file.source, (document, bytes), key, (ConversationInfo::default(), None)).await?;
-        Ok(outcome.add_to(CapturedFile { path: key.to_owned(), ..row_of(file, None, None) }))
+        Ok(Some(outcome.add_to(CapturedFile { path: key.to_owned(), ..row_of(file, None, None) })))
     }
 }
 
