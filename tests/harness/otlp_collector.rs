@@ -48,7 +48,7 @@ for line in sys.stdin:
                 }))
 ";
 
-/// What the collector does with a request.
+/// The behaviour of the collector with a request.
 #[derive(Debug, Clone)]
 pub enum CollectorAnswer {
     /// Answers with this status and these header lines, each with its end.

@@ -30,7 +30,7 @@ pub struct ProgressBar {
     next_draw: Option<Instant>,
     /// Measures the rate, and draws.
     bar: indicatif::ProgressBar,
-    /// What Ctrl-C says.
+    /// The words of Ctrl-C.
     interruption: Option<Interruption>,
 }
 

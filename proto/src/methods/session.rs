@@ -16,7 +16,7 @@ method!(
     Purge = "session.purge", PurgeParams => PurgeResult
 );
 method!(
-    /// Replaces a session by one without its secrets, and deletes the session for good.
+    /// Replaces a session by one without its secrets, and permanently deletes the session.
     Scrub = "session.scrub", ScrubParams => ScrubResult
 );
 method!(

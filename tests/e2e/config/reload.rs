@@ -1,4 +1,4 @@
-//! What a running daemon takes from config.toml: by command and by SIGHUP, and what it keeps if the file has an error.
+//! A running daemon takes changes of config.toml: by command and by SIGHUP, and what it keeps if the file has an error.
 
 use chorus_proto::EventType;
 use chorus_proto::methods::events::{List, ListParams};

@@ -19,7 +19,7 @@ pub enum ScheduleRule {
     Once(Timestamp),
 }
 
-/// Whether a schedule comes to be due.
+/// Says if a schedule comes to be due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduleState {
     Active,
@@ -70,7 +70,7 @@ pub struct ScheduleRow {
     pub version: i64,
 }
 
-/// What changes of a schedule as time passes.
+/// The part of a schedule that changes as time passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduleProgress {
     pub state: ScheduleState,

@@ -1,4 +1,4 @@
-//! What a running daemon takes from a configuration file that was changed, and what waits for its restart.
+//! The keys that a running daemon takes from a configuration file that was changed, and those that wait for its restart.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::keys::{ConfigKey, config_key};
 use super::provider::{KeySource, key_from_env, parse_base_url, parse_name};
 
-/// Where spans are sent, and what they have.
+/// The destination of spans, and what they have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracesConfig {
     /// URL of a collector without `/v1/traces`; `None`: nothing is sent.

@@ -1,4 +1,4 @@
-//! What the configuration says about models.
+//! The part of the configuration that is about models.
 
 use std::collections::BTreeMap;
 

@@ -32,7 +32,7 @@ pub(crate) struct Collector {
     turns: BTreeMap<Uuid, TurnState>,
 }
 
-/// What is known of a turn.
+/// The knowledge of a turn.
 #[derive(Debug, Default)]
 struct TurnState {
     start: Option<Timestamp>,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// Time between two lines in the log.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What was dropped, and what of it is in the log.
+/// The spans that were dropped, and those of them that are in the log.
 #[derive(Debug)]
 pub(crate) struct Drops {
     feed: Arc<TraceFeed>,

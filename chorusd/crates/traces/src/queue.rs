@@ -22,7 +22,7 @@ pub(crate) struct QueuedSpan {
     pub(crate) bytes: usize,
 }
 
-/// What is in the queue.
+/// The level of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLevel {
     bytes: AtomicUsize,

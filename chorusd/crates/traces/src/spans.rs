@@ -21,7 +21,7 @@ use crate::provider::ProviderNames;
 /// Trace flags: sampled. A parent is known to be of this process.
 const FLAGS: u32 = 0x101;
 
-/// What the span of a turn needs.
+/// The data of a turn's span.
 #[derive(Debug)]
 pub(crate) struct TurnSummary {
     pub(crate) agent_name: String,

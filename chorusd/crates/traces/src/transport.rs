@@ -27,7 +27,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 /// Path of traces below the endpoint.
 const PATH: &str = "/v1/traces";
 
-/// What the collector did with a batch.
+/// The collector's answer to a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It has the spans, except those that it rejected.

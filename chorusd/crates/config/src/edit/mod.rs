@@ -17,7 +17,7 @@ use super::load::{FileProblem, check_key, check_text};
 use super::named_tables::{GRANTS_TABLE, NAMED_TABLES};
 use super::runtime_settings::RUNTIME_SETTINGS;
 
-/// Where the hint about names of keys leads.
+/// The hint about names of keys.
 const KEYS_HINT: &str = "list the keys: chorusctl config show";
 
 /// The result of an edit.

@@ -1,4 +1,4 @@
-//! What became of the spans, for `doctor` and the metrics.
+//! The fate of the spans, for `doctor` and the metrics.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -24,13 +24,13 @@ use crate::usage::ModelCallInfo;
 /// Records that a reader may lag behind before it misses the oldest.
 const CAPACITY: usize = 512;
 
-/// Where records come from, and the state of their export.
+/// The source of records, and the state of their export.
 #[derive(Debug)]
 pub struct TraceFeed {
     records: broadcast::Sender<Arc<TraceRecord>>,
     /// True if records have messages, parameters and results.
     has_content: AtomicBool,
-    /// What became of the spans.
+    /// The fate of the spans.
     pub export: ExportState,
 }
 

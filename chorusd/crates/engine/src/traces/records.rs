@@ -1,4 +1,4 @@
-//! What is recorded of a call.
+//! The record of a call.
 
 use chorus_llm::{CallError, ModelRef, Reply, StopReason};
 use chorus_proto::Usage;

@@ -26,7 +26,7 @@ use super::settings::set::apply_to_agents;
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
 
-/// What a reload of the configuration reaches.
+/// The services that a reload of the configuration reaches.
 #[derive(Debug)]
 pub struct ConfigReloader {
     pub effective: Arc<EffectiveConfig>,

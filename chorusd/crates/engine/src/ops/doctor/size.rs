@@ -27,7 +27,7 @@ pub async fn size(ops: &Ops, _: SizeParams) -> Result<SizeResult> {
     run_blocking(move || Ok(measure(&home, &names))).await
 }
 
-/// What was measured so far.
+/// The sums so far.
 #[derive(Debug, Default)]
 struct Measure {
     parts: BTreeMap<&'static str, (u64, u64)>,

@@ -1,4 +1,4 @@
-//! What happens to a schedule that is due.
+//! The claim of a schedule that is due.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) const MAX_RUNS: usize = 20;
 /// How late a run may begin without counting as missed.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// What has become of a schedule that was due.
+/// The outcome of a schedule that was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fired {
     /// A run is under way, or there is none: in any case the schedule is not due any more.

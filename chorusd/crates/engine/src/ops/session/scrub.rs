@@ -53,7 +53,7 @@ impl CleanSession {
     }
 }
 
-/// Writes a copy of a session without its secrets, and then deletes the session for good, as `session.purge` does. The copy has an id that
+/// Writes a copy of a session without its secrets, and then permanently deletes the session, as `session.purge` does. The copy has an id that
 /// follows from that of the session, so that a scrub that was interrupted is continued. An imported conversation is continued by the copy.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ struct State {
     pending: Vec<String>,
 }
 
-/// What [`EffectiveConfig::replace`] changed.
+/// The keys that [`EffectiveConfig::replace`] changed.
 #[derive(Debug)]
 pub(in crate::ops) struct Replaced {
     /// The configuration now.
