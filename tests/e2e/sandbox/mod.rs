@@ -10,6 +10,7 @@ mod kernel_memory;
 mod limits;
 mod locale;
 mod memory;
+mod replaced_program;
 mod unconfined;
 mod workspace;
 

@@ -10,6 +10,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::cgroups::Cgroups;
+use super::own_program::OwnProgram;
 use super::root_only_files::RootOnlyFiles;
 use super::{CommandSpec, ConfinementLevel, Isolation, SandboxChild};
 
@@ -25,7 +26,7 @@ const MAX_FOREGROUND_COMMANDS: usize = 32;
 pub struct Sandbox {
     /// The daemon's own program, which runs again as the helper.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs inside there"))]
-    program: PathBuf,
+    program: OwnProgram,
     home: PathBuf,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no remotes"))]
     cgroups: Cgroups,
@@ -43,7 +44,7 @@ impl Sandbox {
     #[must_use]
     pub fn new(program: &Path, home: &Path) -> Self {
         Self {
-            program: program.to_owned(),
+            program: OwnProgram::open(program, home),
             home: home.to_owned(),
             cgroups: Cgroups::detect(home),
             hidden: RwLock::default(),
@@ -239,16 +240,16 @@ mod linux {
                 Isolation::Bubblewrap => {
                     let program = find_bubblewrap().ok_or_else(|| io::Error::other("not installed"))?;
                     let mut command = tokio::process::Command::new(program);
-                    command.args(bubblewrap::arguments(&seen.steps, network, &self.program)?);
+                    command.args(bubblewrap::arguments(&seen.steps, network, self.program.path()?)?);
                     command
                 }
                 Isolation::Namespaces => {
-                    let mut command = tokio::process::Command::new(&self.program);
+                    let mut command = tokio::process::Command::new(self.program.path()?);
                     command.args([HELPER_FLAG, NAMESPACES_STAGE]).args(network.then_some("network"));
                     command
                 }
                 Isolation::None => {
-                    let mut command = tokio::process::Command::new(&self.program);
+                    let mut command = tokio::process::Command::new(self.program.path()?);
                     command.args([HELPER_FLAG, CONFINE_STAGE]);
                     command
                 }

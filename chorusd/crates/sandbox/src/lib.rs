@@ -21,6 +21,7 @@ mod launcher;
 #[cfg(target_os = "linux")]
 mod mounts;
 mod output;
+mod own_program;
 mod protocol;
 mod root_only_files;
 mod run;
