@@ -189,6 +189,15 @@ impl App {
         }
     }
 
+    /// Takes a connection to the daemon that runs, an existing one if there is one; does not start a daemon.
+    pub(crate) fn take_running_client(&mut self) -> Option<Client> {
+        match self.client.take() {
+            Some(client) => Some(client),
+            None if self.is_remote() => None,
+            None => connect::connect_if_running(self.paths().ok()?, &self.global).ok()?,
+        }
+    }
+
     /// Uses an existing connection.
     pub fn set_client(&mut self, client: Client) {
         self.client = Some(client);

@@ -28,6 +28,8 @@ enum Reason {
         is_output: bool,
         /// The connection to the daemon broke.
         is_lost: bool,
+        /// A daemon of another version may be the cause.
+        may_be_version: bool,
     },
     /// The user answered no to a confirmation.
     Cancelled,
@@ -70,6 +72,7 @@ impl Error {
             kind: None,
             is_output: false,
             is_lost: false,
+            may_be_version: false,
         }))
     }
 
@@ -228,6 +231,19 @@ impl Error {
         matches!(&*self.0, Reason::Message { kind: Some(reported), .. } if *reported == kind)
     }
 
+    /// Notes that a daemon of another version may be the cause.
+    fn with_possible_version(mut self) -> Self {
+        if let Reason::Message { may_be_version, .. } = &mut *self.0 {
+            *may_be_version = true;
+        }
+        self
+    }
+
+    /// Returns true if a daemon of another version may be the cause.
+    pub(crate) fn may_be_of_version(&self) -> bool {
+        matches!(*self.0, Reason::Message { may_be_version: true, .. })
+    }
+
     /// Returns true if the connection to the daemon broke.
     #[must_use]
     pub fn is_connection_lost(&self) -> bool {
@@ -283,15 +299,17 @@ impl From<RpcError> for Error {
     fn from(error: RpcError) -> Self {
         const OLDER: &str = "the daemon may be an older version; restart it: chorusctl daemon restart";
         let (kind, code) = (error.kind(), error.code);
+        let is_unknown = ["unknown field", "unknown variant"].iter().any(|what| error.message.starts_with(what));
         let mut failure = Self::new(kind.exit_status(), error.message);
         if let Reason::Message { kind: reported, .. } = &mut *failure.0 {
             *reported = Some(kind);
         }
+        let failure = if is_unknown { failure.with_possible_version() } else { failure };
         match (error.data.and_then(|data| data.hint), kind) {
             // The daemon's hint is for people who write clients.
-            _ if code == CODE_METHOD_NOT_FOUND => failure.with_hint(OLDER),
+            _ if code == CODE_METHOD_NOT_FOUND => failure.with_hint(OLDER).with_possible_version(),
             (Some(hint), _) => failure.with_hint(hint),
-            (None, ErrorKind::Unsupported) => failure.with_hint(OLDER),
+            (None, ErrorKind::Unsupported) => failure.with_hint(OLDER).with_possible_version(),
             (None, ErrorKind::Internal) => failure.with_hint("see the daemon's log: chorusctl daemon logs"),
             (None, _) => failure,
         }
@@ -303,9 +321,11 @@ impl From<CallError> for Error {
         const LOGS: &str = "the request may have been carried out; see the daemon's log: chorusctl daemon logs";
         match error {
             CallError::Rpc(error) => error.into(),
-            CallError::Malformed(error) => Self::failed(format!("cannot read the daemon's answer: {error}")).with_hint(
-                "chorusctl and chorusd may be different versions; restart the daemon: chorusctl daemon restart",
-            ),
+            CallError::Malformed(error) => Self::failed(format!("cannot read the daemon's answer: {error}"))
+                .with_hint(
+                    "chorusctl and chorusd may be different versions; restart the daemon: chorusctl daemon restart",
+                )
+                .with_possible_version(),
             CallError::Io(error) => match error.kind() {
                 _ if RemoteError::find_in(&error).is_some() => {
                     RemoteError::find_in(&error).map_or_else(Self::cancelled, host_select::error_of)

@@ -26,6 +26,7 @@ pub mod print_pages;
 mod reconnect;
 pub mod ui;
 mod unknown_command;
+mod version_difference;
 
 use std::io::Write as _;
 
@@ -50,7 +51,8 @@ pub fn main() -> u8 {
     let done = commands::run(cli.command, &mut app);
     // Flush output that was written before an error, then print the error.
     let flushed = app.stdout.finish();
-    exit_code(done.and(flushed).map_err(|error| error.with_done(app.done)), &app)
+    let done = done.and(flushed).map_err(|error| error.with_done(app.done));
+    exit_code(done.map_err(|error| version_difference::explain(error, &mut app)), &app)
 }
 
 /// Prints help and version to standard output and usage errors to standard error; ignores it if either is closed.

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize, time};
+use crate::version_difference;
 
 /// Maximum number of agents in the text output.
 const MAX_AGENTS: u64 = 50;
@@ -61,6 +62,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         None => fetch_status(app, MAX_AGENTS)?,
     };
     print_status(table, &mut app.stdout, &status)?;
+    version_difference::warn(&status.daemon.version, app);
     if only && status.tasks.running > 0 {
         print_running_tasks(app, &status)?;
     }

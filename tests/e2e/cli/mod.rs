@@ -3,6 +3,7 @@
 mod columns;
 mod exit_status;
 mod json;
+mod other_versions;
 mod pager;
 mod pipes;
 mod progress;

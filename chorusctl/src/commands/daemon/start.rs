@@ -3,9 +3,9 @@
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 
 use crate::app::App;
-use crate::connect;
 use crate::error::Error;
 use crate::ui::sanitize;
+use crate::{connect, version_difference};
 
 /// Printed if another process started the daemon.
 pub const ALREADY_RUNNING: &str = "already running";
@@ -32,6 +32,12 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
 pub fn print_daemon(app: &mut App, verb: &str) -> Result<(), Error> {
     app.call_and_print::<Hello>(&HelloParams::default(), |app, hello| {
         let line = format!("{verb}: chorusd {}, pid {}", sanitize::one_line(&hello.version), hello.pid);
-        app.stdout.status_line(&line)
+        app.stdout.status_line(&line)?;
+        if verb == ALREADY_RUNNING {
+            version_difference::warn(&hello.version, app);
+        } else {
+            version_difference::warn_of_program(&hello.version, app);
+        }
+        Ok(())
     })
 }
