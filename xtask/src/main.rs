@@ -3,6 +3,7 @@
 mod bench;
 mod bless;
 mod chart;
+mod dist;
 mod error;
 mod fuzz;
 mod long;
@@ -38,6 +39,8 @@ struct Cli {
 enum Chore {
     /// Regenerate the files that tests compare: completions, docs/CLI.md, docs/CONFIGURATION.md, docs/screens, docs/tour.svg, the schema
     Bless,
+    /// Build the packages: a Debian package, a tarball and their checksums
+    Dist(dist::Args),
     /// Fuzz all targets, or some of them
     Fuzz(fuzz::Args),
     /// Run all benches, or some of them
@@ -70,6 +73,7 @@ fn run(cli: &Cli) -> Result<()> {
     let shell = Shell::new(workspace::root()?, cli.dry_run);
     match &cli.chore {
         Chore::Bless => bless::run(&shell),
+        Chore::Dist(args) => dist::run(args, &shell),
         Chore::Fuzz(args) => fuzz::run(args, &shell),
         Chore::Bench(args) => bench::run(args, &shell),
         Chore::Profile(args) => profile::run(args, &shell),

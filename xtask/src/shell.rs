@@ -62,6 +62,17 @@ impl Shell {
         if status.success() { Ok(text) } else { Err(has_failed(step, status)) }
     }
 
+    /// Returns what a command writes on standard output, and prints nothing of it. Runs it in a dry run, too.
+    pub fn output(&self, step: &Step) -> Result<String> {
+        let mut command = self.command(step);
+        let output = command.stderr(Stdio::inherit()).output().map_err(|error| cannot_start(step, &error))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(has_failed(step, output.status))
+        }
+    }
+
     /// Returns true if a command exists and succeeds; nothing of it is printed.
     pub fn succeeds(&self, step: &Step) -> bool {
         let mut command = self.command(step);
