@@ -57,7 +57,7 @@ pub(super) fn write(shell: &Shell, chorusctl: &Path, chorusd: &Path, deb_version
     write_units(chorusctl, &assets.units)?;
     save(&assets.notices.with_extension(""), &notices::text(shell, HOST)?)?;
     save(&directory.join("copyright"), &copyright(&shell.root)?)?;
-    save(&directory.join("changelog"), &changelog(shell, deb_version)?)?;
+    save(&directory.join("changelog"), &changelog(shell, deb_version))?;
     let compress = "gzip -9n \"$1\"/man/*.1 \"$1\"/THIRD-PARTY-LICENSES";
     shell.run(&Step::new("sh").args(["-c", compress, "sh"]).arg(directory.to_string_lossy()))?;
     Ok(assets)
@@ -75,12 +75,14 @@ fn copyright(root: &Path) -> Result<String> {
 }
 
 /// Debian's changelog of the package. Its date is that of the commit, so that the same tree makes the same package.
-fn changelog(shell: &Shell, version: &str) -> Result<String> {
-    let date = shell.output(&Step::new("git").args(["log", "-1", "--format=%aD"]))?;
-    Ok(format!(
+fn changelog(shell: &Shell, version: &str) -> String {
+    // Whoever packs may be another user than the owner of the checkout.
+    let log = Step::new("git").args(["-c", "safe.directory=*", "log", "-1", "--format=%aD"]);
+    let date = shell.output(&log).unwrap_or_else(|_| "Thu, 01 Jan 1970 00:00:00 +0000".to_owned());
+    format!(
         "chorus ({version}) stable; urgency=medium\n\n  * The changes are in CHANGELOG.md.\n\n -- {MAINTAINER}  {}\n",
         date.trim()
-    ))
+    )
 }
 
 /// Writes the units of each user's service manager, for programs in /usr/bin.
