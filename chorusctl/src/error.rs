@@ -295,16 +295,26 @@ fn status_name(status: u8) -> &'static str {
     }
 }
 
+/// Returns the field of a request that the daemon does not know.
+fn unknown_field(kind: ErrorKind, message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("unknown field `").filter(|_| kind == ErrorKind::InvalidParams)?;
+    rest.split_once('`').map(|(field, _)| field)
+}
+
 impl From<RpcError> for Error {
     fn from(error: RpcError) -> Self {
         const OLDER: &str = "the daemon may be an older version; restart it: chorusctl daemon restart";
         let (kind, code) = (error.kind(), error.code);
-        let is_unknown = ["unknown field", "unknown variant"].iter().any(|what| error.message.starts_with(what));
+        let unknown_field = unknown_field(kind, &error.message).map(str::to_owned);
         let mut failure = Self::new(kind.exit_status(), error.message);
         if let Reason::Message { kind: reported, .. } = &mut *failure.0 {
             *reported = Some(kind);
         }
-        let failure = if is_unknown { failure.with_possible_version() } else { failure };
+        // The fields of a request are not of the user's choice.
+        if let Some(field) = unknown_field {
+            let what = format!("the daemon does not know the parameter `{field}`");
+            return failure.with_message(what).with_hint(OLDER).with_possible_version();
+        }
         match (error.data.and_then(|data| data.hint), kind) {
             // The daemon's hint is for people who write clients.
             _ if code == CODE_METHOD_NOT_FOUND => failure.with_hint(OLDER).with_possible_version(),

@@ -31,6 +31,21 @@ fn a_daemon_that_an_update_left_behind_is_to_be_restarted() {
 }
 
 #[test]
+fn a_parameter_that_the_daemon_does_not_know_is_explained_as_well() {
+    let home = home();
+    start_fake_daemon_with(&home, |mut asked| match &*asked.method {
+        "hello" => asked.disconnect(),
+        _ => asked.send_error(
+            "invalid_params",
+            "invalid parameters: unknown field `wait`, expected one of `agent`, `query`",
+            "see the parameters in docs/PROTOCOL.md",
+        ),
+    });
+    let due = "error: the daemon does not know the parameter `wait`\nhint: the daemon may be an older version; restart it: chorusctl daemon restart\n";
+    assert_eq!(chorusctl(&home, ["search", "redis", "--wait"]).expect_failure_with_hint(2), due);
+}
+
+#[test]
 fn a_chorusctl_that_is_older_than_the_daemon_is_to_be_updated() {
     let home = home();
     start_daemon_of(&home, "12.0.0");
