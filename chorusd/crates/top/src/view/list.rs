@@ -30,6 +30,9 @@ pub(super) const KEYS: &[(&str, &str)] = &[
 /// An imported conversation that was written in within these seconds is still held.
 const LIVE_SECONDS: i64 = 300;
 
+/// The start of the names of conversations in which schedules run.
+const SCHEDULE_PREFIX: &str = "schedule-";
+
 /// Widths of the columns; 0 for one that is not shown.
 struct Columns {
     name: usize,
@@ -155,7 +158,7 @@ fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<S
     let name = match row {
         Row::Agent(_) => paint.strong(fit(&agent.name, columns.name, false)),
         Row::Conversation(_, conversation) => {
-            paint.plain(format!("  {}", fit(&conversation.name, columns.name.saturating_sub(2), false)))
+            paint.plain(format!("  {}", fit_conversation(&conversation.name, columns.name.saturating_sub(2))))
         }
         Row::Captured(_, session) => {
             let title = title(session.header.description.as_deref(), None, &session.header.session_id);
@@ -200,6 +203,15 @@ fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<S
     let doing = fit(&doing, columns.doing, false);
     spans.push(if row.turn().is_some() { paint.tool(doing) } else { paint.faint(doing) });
     spans
+}
+
+/// Returns the name of a conversation for a column. Those of schedules differ behind their prefix, so that is left out if the whole name has
+/// no room.
+fn fit_conversation(name: &str, columns: usize) -> String {
+    match name.strip_prefix(SCHEDULE_PREFIX).filter(|_| text::width(name) > columns) {
+        Some(schedule) => fit(&format!("…{schedule}"), columns, false),
+        None => fit(name, columns, false),
+    }
 }
 
 fn count(number: Option<u64>) -> String {
