@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_engine::agent_archive::{ArchiveWriter, ExportedAgent, Manifest, SCHEMA};
+use chorus_engine::agent_archive::{ArchiveWriter, ExportedAgent, Manifest, SCHEMA, SCHEMA_WITH_SCHEDULES};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
@@ -117,7 +117,9 @@ fn an_archive_of_a_newer_version_is_refused_by_name() {
     client.init("a");
     let mut writer = ArchiveWriter::new(Vec::new());
     writer.add("agent.json", 2, &b"{}"[..]).expect("a member");
-    let bytes = writer.finish(|members| Manifest { schema: 2, ..manifest(members) }).expect("an archive");
+    let bytes = writer
+        .finish(|members| Manifest { schema: SCHEMA_WITH_SCHEDULES + 1, ..manifest(members) })
+        .expect("an archive");
     let file = home.temp_dir().join("newer.tar");
     fs::write(&file, bytes).expect("a file");
     let said = chorusctl(&home, ["agent", "import", file.to_str().expect("UTF-8"), "--as", "b"]);

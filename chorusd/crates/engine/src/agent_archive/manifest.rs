@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{AGENT_MEMBER, DOCS_PREFIX, MEMORY_MEMBER, SESSIONS_PREFIX, WORKSPACE_MEMBER};
+use super::{AGENT_MEMBER, DOCS_PREFIX, MEMORY_MEMBER, SCHEDULES_MEMBER, SESSIONS_PREFIX, WORKSPACE_MEMBER};
 
 /// The manifest: the last member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub fn is_valid_member_path(path: &str) -> bool {
         !name.is_empty() && name.len() <= 255 && !name.starts_with('.') && !name.chars().any(char::is_control)
     };
     match path {
-        AGENT_MEMBER | MEMORY_MEMBER | WORKSPACE_MEMBER => true,
+        AGENT_MEMBER | MEMORY_MEMBER | SCHEDULES_MEMBER | WORKSPACE_MEMBER => true,
         _ => {
             let session = path.strip_prefix(SESSIONS_PREFIX).and_then(|name| name.strip_suffix(".json"));
             let note = path.strip_prefix(DOCS_PREFIX);

@@ -12,7 +12,7 @@ use tar::EntryType;
 use thiserror::Error;
 
 use super::manifest::is_valid_member_path;
-use super::{MANIFEST_MEMBER, Manifest, SCHEMA};
+use super::{MANIFEST_MEMBER, Manifest, SCHEMA_WITH_SCHEDULES};
 
 /// Limits in bytes: of a manifest, and of a name that is too long for a tar header.
 const MAX_MANIFEST_BYTES: u64 = 64 << 20;
@@ -31,7 +31,7 @@ pub enum ArchiveError {
     NotAnArchive(String),
     #[error("it is compressed; decompress it first")]
     Compressed,
-    #[error("it was created by a newer version (schema {0}; this version supports {SCHEMA})")]
+    #[error("it was created by a newer version (schema {0}; this version supports {SCHEMA_WITH_SCHEDULES})")]
     NewerSchema(u64),
     #[error("{0:?} is not a valid path")]
     InvalidPath(String),
@@ -160,7 +160,7 @@ fn parse_manifest(text: &[u8]) -> Result<Manifest, ArchiveError> {
     }
     let foreign = |e: serde_json::Error| ArchiveError::NotAnArchive(format!("cannot read its {MANIFEST_MEMBER}: {e}"));
     let Versioned { schema } = serde_json::from_slice(text).map_err(foreign)?;
-    if schema > u64::from(SCHEMA) {
+    if schema > u64::from(SCHEMA_WITH_SCHEDULES) {
         return Err(ArchiveError::NewerSchema(schema));
     }
     serde_json::from_slice(text).map_err(foreign)

@@ -31,11 +31,14 @@ use crate::agent::registry::Registry;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
 use crate::ops::resolve_agent;
+use crate::ops::schedule::transfer::schedule_lines;
 use crate::ops::session::import::OnProgress;
 use crate::ops::transfers::AllTransfers;
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
+/// The limit on schedules, of which an agent may have fewer.
+const MAX_LISTED_SCHEDULES: u64 = 1000;
 /// The limit on nested folders of docs/.
 const MAX_DOCS_DEPTH: usize = 32;
 
@@ -85,6 +88,8 @@ pub async fn begin(
     fetch_files(&exporter.store, &settings).await?;
     let (config, _) = effective_config(&agents.table, &agents.config, &agent).await?;
     let memories = exporter.memories.list_written_by(settings.id).await?;
+    let schedules = exporter.store.catalog.schedules.list(Some(settings.id), 0, MAX_LISTED_SCHEDULES).await?;
+    let schedules = schedule_lines(schedules);
     let mut config = config.map().clone();
     // These keys refer to this home: to its channels and to tasks that run in it.
     for key in ["channel_id", "guild_id"] {
@@ -100,6 +105,11 @@ pub async fn begin(
         let mut add = |path: &str, bytes: &[u8]| writer.add(path, bytes.len() as u64, bytes);
         add(agent_archive::AGENT_MEMBER, render(&config).as_bytes()).map_err(failed)?;
         add(agent_archive::MEMORY_MEMBER, &memory_lines(&memories)).map_err(failed)?;
+        let mut schema = agent_archive::SCHEMA;
+        if !schedules.is_empty() {
+            add(agent_archive::SCHEDULES_MEMBER, &schedules).map_err(failed)?;
+            schema = agent_archive::SCHEMA_WITH_SCHEDULES;
+        }
         let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let size = bundle.metadata().map_err(failed)?.len();
         let (mut done, all) = (0, size + docs.iter().chain(&sessions).map(|(_, file)| length(file)).sum::<u64>());
@@ -113,7 +123,7 @@ pub async fn begin(
         writer.add(agent_archive::WORKSPACE_MEMBER, size, FileReader(&bundle, 0)).map_err(failed)?;
         let agent = ExportedAgent { id: settings.id, name: settings.name.clone() };
         let chorus = env!("CARGO_PKG_VERSION").to_owned();
-        let manifest = |members| Manifest { schema: agent_archive::SCHEMA, chorus, exported_at: now, agent, members };
+        let manifest = |members| Manifest { schema, chorus, exported_at: now, agent, members };
         let mut out = writer.finish(manifest).map_err(failed)?;
         out.flush().map_err(failed)?;
         let file = out.into_inner().map_err(|e| failed(e.into_error()))?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{create_private, map_sync_error};
-use chorus_catalog::{MemoryRow, memories};
+use chorus_catalog::{MemoryRow, ScheduleRow, memories};
 use chorus_config::Config;
 use chorus_config::agent::{AgentConfig, check_name};
 use chorus_proto::ErrorKind;
@@ -19,10 +19,13 @@ use uuid::Uuid;
 use crate::agent_archive::{self, Archive, ArchiveError};
 use crate::ops::agent::init::write_config;
 use crate::ops::agent::workspace_bundle::BUNDLE_PATH;
+use crate::ops::schedule::add::MAX_SCHEDULES;
+use crate::ops::schedule::transfer::parse_schedule;
 
-/// Limits in bytes: of agent.json, and of all memories.
+/// Limits in bytes: of agent.json, of all memories, and of all schedules.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
 const MAX_MEMORY_BYTES: u64 = 32 << 20;
+const MAX_SCHEDULE_BYTES: u64 = 16 << 20;
 /// The limit in bytes of a user's identity and of a message id.
 const MAX_ID_BYTES: usize = 256;
 /// Free disk space in bytes that an import leaves to others.
@@ -35,6 +38,7 @@ pub(super) struct ImportPlan {
     /// The agent's id in the archive.
     pub archived_id: Uuid,
     pub memories: Vec<MemoryRow>,
+    pub schedules: Vec<ScheduleRow>,
     pub sessions: u64,
 }
 
@@ -65,7 +69,8 @@ impl ImportPlan {
             archive.manifest.members.iter().filter(|member| member.path.starts_with(agent_archive::SESSIONS_PREFIX));
         let (was, sessions) = (config.id, sessions.count() as u64);
         let memories = parse_memories(archive, &config)?;
-        Ok(Self { config, archived_id: was, memories, sessions })
+        let schedules = parse_schedules(archive, config.id)?;
+        Ok(Self { config, archived_id: was, memories, schedules, sessions })
     }
 
     /// Assigns a new id to the agent. It cannot fail, because a valid configuration stays valid with another id.
@@ -106,6 +111,31 @@ fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryR
     text.lines().enumerate().map(row).filter(ours).collect()
 }
 
+/// Reads the schedules of the archive, which are paused.
+fn parse_schedules(archive: &Archive, agent: Uuid) -> Result<Vec<ScheduleRow>> {
+    if !archive.contains(agent_archive::SCHEDULES_MEMBER) {
+        return Ok(Vec::new());
+    }
+    let now = Timestamp::now();
+    let text = archive.read_text(agent_archive::SCHEDULES_MEMBER, MAX_SCHEDULE_BYTES).map_err(archive_error)?;
+    let wrong = |at: usize, why: String| {
+        let member = agent_archive::SCHEDULES_MEMBER;
+        archive_error(ArchiveError::NotAnArchive(format!("{member} line {}: {why}", at + 1)))
+    };
+    let mut rows: Vec<ScheduleRow> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let row = parse_schedule(line, agent, now).map_err(|why| wrong(at, why))?;
+        if rows.iter().any(|other| other.name == row.name) {
+            return Err(wrong(at, format!("the name {} is there twice", row.name)));
+        }
+        if rows.len() >= MAX_SCHEDULES as usize {
+            return Err(wrong(at, format!("more than {MAX_SCHEDULES} schedules")));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
 /// Converts the reason why an archive cannot be used.
 pub(super) fn archive_error(why: ArchiveError) -> Error {
     let what = format!("invalid archive: {why}");
@@ -129,7 +159,7 @@ pub(super) fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) 
     }
     for member in &archive.manifest.members {
         let target = match member.path.as_str() {
-            agent_archive::AGENT_MEMBER | agent_archive::MEMORY_MEMBER => continue,
+            agent_archive::AGENT_MEMBER | agent_archive::MEMORY_MEMBER | agent_archive::SCHEDULES_MEMBER => continue,
             agent_archive::WORKSPACE_MEMBER => dir.join("workspace").join(BUNDLE_PATH),
             path => dir.join(path),
         };

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, create_private, move_dir, remove_dir};
-use chorus_catalog::{Catalog, MemoryRow, MemoryScope, MemoryTable};
+use chorus_catalog::{Catalog, MemoryRow, MemoryScope, MemoryTable, ScheduleRow};
 use chorus_config::agent::AgentConfig;
 use chorus_llm::Models;
 use chorus_proto::methods::agent_transfer::{
@@ -30,6 +30,7 @@ use crate::agent_archive::Archive;
 use crate::ops::catalog_sync::CatalogSync;
 use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
+use crate::ops::schedule::add::MAX_SCHEDULES;
 use crate::ops::session::import::OnProgress;
 use crate::ops::transfers::AllTransfers;
 
@@ -102,7 +103,7 @@ pub async fn commit(
     }
     let shared = drop_shared_memories(&agents.index, &editor.store.catalog.memories, &mut plan).await?;
     let staging = agents.home.join(AGENTS_DIR).join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
-    let mut undo = ImportRollback { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
+    let mut undo = ImportRollback { dirs: vec![staging.clone()], ..ImportRollback::default() };
     let made = build_agent((editor, sandbox), Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
     let BuiltAgent { stamp, sessions, new_session_ids, memory_texts: added } = match made {
         Ok(made) => made,
@@ -123,6 +124,7 @@ pub async fn commit(
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
     let mut warnings = import_warnings(&editor.models, &plan.config);
     warnings.extend(shared);
+    warnings.extend(schedules_warning(&plan));
     let memories = added.len() as u64;
     for text in added {
         editor
@@ -146,10 +148,13 @@ struct BuiltAgent {
 }
 
 /// The directories and rows that a failed import removes.
+#[derive(Default)]
 struct ImportRollback {
     dirs: Vec<PathBuf>,
     row: Option<Uuid>,
     memories: Vec<Uuid>,
+    /// The agent whose schedules were added.
+    schedules_of: Option<Uuid>,
 }
 
 impl ImportRollback {
@@ -158,6 +163,11 @@ impl ImportRollback {
             && let Err(failure) = catalog.agents.delete(id).await
         {
             tracing::error!(%failure, "cannot remove an agent from the catalog after a failed import");
+        }
+        if let Some(id) = self.schedules_of
+            && let Err(failure) = catalog.schedules.delete_of_agent(id).await
+        {
+            tracing::error!(%failure, "cannot remove schedules from the catalog after a failed import");
         }
         if let Err(failure) = catalog.memories.delete(self.memories).await {
             tracing::error!(%failure, "cannot remove memory entries from the catalog after a failed import");
@@ -198,6 +208,13 @@ async fn build_agent(
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
     let claims = &editor.agents.claims;
     claims.claim_new(plan.config.id, &plan.config.name).await?;
+    // Paused, so that none is due before the agent is there. Another attempt that was interrupted may have left some.
+    undo.schedules_of = Some(plan.config.id);
+    let schedules = &editor.store.catalog.schedules;
+    schedules.delete_of_agent(plan.config.id).await?;
+    for row in &plan.schedules {
+        schedules.insert(ScheduleRow { agent: plan.config.id, ..row.clone() }, MAX_SCHEDULES).await?;
+    }
     claims.move_new_workspace((plan.config.id, staging)).await?;
     undo.dirs.extend(plan.config.shared_dir.clone());
     let row = agent_row(dir, &plan.config, stamp.clone());
@@ -233,6 +250,17 @@ async fn drop_shared_memories(
         "its project {project:?} already exists here, so it uses that project's memory; skipped {left_out} \
          shared entries of the archive"
     )))
+}
+
+/// Returns the warning that the schedules are paused.
+fn schedules_warning(plan: &ImportPlan) -> Option<String> {
+    let first = plan.schedules.first()?;
+    let (name, schedule) = (&plan.config.name, &first.name);
+    let count = match plan.schedules.len() {
+        1 => "its schedule is".to_owned(),
+        count => format!("its {count} schedules are"),
+    };
+    Some(format!("{count} paused; to resume: chorusctl --agent {name} schedule resume {schedule}"))
 }
 
 /// Returns warnings about an agent that comes from another home.
