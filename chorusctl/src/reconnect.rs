@@ -23,7 +23,7 @@ const STABLE: Duration = Duration::from_secs(10);
 pub(crate) const RETRY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The methods that change nothing, or nothing more if they are repeated.
-const REPEATABLE: [&str; 39] = [
+const REPEATABLE: [&str; 40] = [
     "agent.list",
     "agent.show",
     "approvals.list",
@@ -50,6 +50,7 @@ const REPEATABLE: [&str; 39] = [
     "permissions.rules",
     "permissions.show",
     "schedule.list",
+    "schedule.show",
     "search",
     "session.diff",
     "session.export.read",

@@ -9,8 +9,16 @@ use crate::error::Error;
 const MAX_SUGGESTIONS: usize = 3;
 
 /// Words for a subcommand of another name, if the group has one of it.
-const SYNONYMS: [(&[&str], &str); 3] =
-    [(&["create", "add", "open"], "new"), (&["create", "add", "new"], "init"), (&["select", "switch"], "use")];
+const SYNONYMS: [(&[&str], &str); 8] = [
+    (&["create", "add", "open"], "new"),
+    (&["create", "add", "new"], "init"),
+    (&["create", "new"], "add"),
+    (&["select", "switch"], "use"),
+    (&["rm", "del", "delete"], "remove"),
+    (&["rm", "del", "remove"], "delete"),
+    (&["rm", "del", "delete", "remove"], "destroy"),
+    (&["ls"], "list"),
+];
 
 /// The place on the command line where a command was expected and another word was found.
 #[derive(Debug)]
@@ -172,6 +180,12 @@ mod tests {
         assert_eq!(suggested("approvals show"), ["approvals"]);
         assert_eq!(suggested("conversations create"), ["conversations new"]);
         assert_eq!(suggested("agent new"), ["agent init"]);
+        assert_eq!(suggested("schedule rm"), ["schedule remove"]);
+        assert_eq!(suggested("schedule delete"), ["schedule remove"]);
+        assert_eq!(suggested("schedule ls"), ["schedule list"]);
+        assert_eq!(suggested("memory rm"), ["memory remove"]);
+        assert_eq!(suggested("session rm"), ["session delete"]);
+        assert_eq!(suggested("agent rm"), ["agent destroy"]);
     }
 
     #[test]

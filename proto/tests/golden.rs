@@ -104,6 +104,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<tasks::Stop>(),
         method_case::<schedule::Add>(),
         method_case::<schedule::List>(),
+        method_case::<schedule::Show>(),
         method_case::<schedule::Run>(),
         method_case::<schedule::Pause>(),
         method_case::<schedule::Resume>(),

@@ -109,6 +109,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<tasks::Stop>();
     all.add_method::<schedule::Add>();
     all.add_method::<schedule::List>();
+    all.add_method::<schedule::Show>();
     all.add_method::<schedule::Run>();
     all.add_method::<schedule::Pause>();
     all.add_method::<schedule::Resume>();

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 pub use chorus_terminal_text::duration::{format_rounded, format_two_units};
 
@@ -40,6 +40,18 @@ impl Clock {
     #[must_use]
     pub fn local_date_time(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d %H:%M")
+    }
+
+    /// Formats local date and time with the day of the week and the time zone, for example `Sat 2026-11-21 14:03 CET`.
+    #[must_use]
+    pub fn zoned_date_time(&self, time: Timestamp) -> String {
+        self.format(time, "%a %Y-%m-%d %H:%M %Z")
+    }
+
+    /// Returns the offset of local time at `time`.
+    #[must_use]
+    pub fn offset(&self, time: Timestamp) -> Offset {
+        self.zone.get_or_init(local_timezone::load).to_offset(time)
     }
 
     /// Formats the local date.

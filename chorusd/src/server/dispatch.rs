@@ -110,6 +110,7 @@ routes! {
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
     inline schedule::List => schedule::list::list(schedules, config);
+    inline schedule::Show => schedule::show::show(schedules);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
@@ -283,6 +284,7 @@ fn is_read(method: &str) -> bool {
         permissions::Rules::NAME,
         permissions::Show::NAME,
         schedule::List::NAME,
+        schedule::Show::NAME,
         search::Search::NAME,
         session::Get::NAME,
         session_branching::Diff::NAME,

@@ -111,7 +111,7 @@ pub struct SecretsResult {
     pub total: u64,
     /// Number of places that were read.
     pub searched: u64,
-    /// What could not be read, as a text for people.
+    /// Places that could not be read, as texts for people.
     #[omit_empty]
     pub unread: Vec<String>,
 }

@@ -14,6 +14,10 @@ method!(
     List = "schedule.list", ListParams => ListResult
 );
 method!(
+    /// Returns a schedule with its next times and its last runs.
+    Show = "schedule.show", ShowParams => ShowResult
+);
+method!(
     /// Runs a schedule now, besides its times. The answer comes when the run is recorded, before its turn has ended.
     Run = "schedule.run", RunParams => RunResult
 );
@@ -30,7 +34,7 @@ method!(
     Remove = "schedule.remove", RemoveParams => RemoveResult
 );
 
-/// What happens to times that pass while the daemon is not running, while the machine sleeps, or while an earlier run has
+/// The policy for times that pass while the daemon is not running, while the machine sleeps, or while an earlier run has
 /// not ended.
 #[wire(Copy, PartialEq, Eq, Default)]
 pub enum MissedRuns {
@@ -167,6 +171,19 @@ pub struct ListResult {
     pub schedules: Vec<Schedule>,
     /// The next `offset`; null at the end.
     pub next: Option<u64>,
+}
+
+#[wire(params)]
+pub struct ShowParams {
+    pub agent: Option<String>,
+    pub name: String,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct ShowResult {
+    pub schedule: Schedule,
+    /// The next times, at most three; empty if it is paused, suspended or done.
+    pub next: Vec<Timestamp>,
 }
 
 #[wire(params)]

@@ -50,4 +50,7 @@ fn after_a_sleep_of_hours_it_runs_once_and_on_time_even_if_it_skips() {
         assert_eq!(schedule.runs[0].outcome, RunOutcome::Ok, "{name}");
     }
     assert_eq!(find(&mut client, "runs").runs.len(), 1);
+    // What it skipped is recorded although the last one was on time.
+    let skips = find(&mut client, "skips").runs;
+    assert_eq!(skips.iter().map(|run| run.outcome).collect::<Vec<_>>(), [RunOutcome::Ok, RunOutcome::Skipped]);
 }

@@ -1,11 +1,13 @@
 //! Messages that agents get at certain times, by a clock that the test moves.
 
 mod agents;
+mod approvals;
 mod backup;
 mod commands;
 mod crash;
 mod firing;
 mod missed;
+mod show;
 mod time_zones;
 mod tools;
 

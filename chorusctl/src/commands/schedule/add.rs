@@ -8,6 +8,7 @@ use super::{describe_rule, format_time};
 use crate::app::App;
 use crate::commands::text_input;
 use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 use crate::ui::{Style, sanitize};
 
 /// Add a schedule
@@ -43,13 +44,16 @@ pub struct Args {
     /// Time zone of the expression, e.g. Europe/Berlin (default: the daemon's)
     #[arg(long, value_name = "ZONE", requires = "cron")]
     tz: Option<String>,
-    /// What happens to runs that the daemon or a sleeping machine missed
+    /// Decides about runs that the daemon or a sleeping machine missed
     #[arg(long, value_enum, value_name = "WHAT", default_value = "run")]
     missed: Missed,
     /// Show the next times and add nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
 }
+
+/// Longest expression that is shown with a caret.
+const MAX_POINTED_CHARS: usize = 60;
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Missed {
@@ -86,7 +90,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         },
         dry_run: args.dry_run,
     };
-    app.call_and_print::<Add>(&params, |app, result| {
+    let added = app.call_and_print::<Add>(&params, |app, result| {
         let schedule = &result.schedule;
         let name = sanitize::one_line(&schedule.name);
         let name = app.stdout.style(Style::Id, &name).to_string();
@@ -103,5 +107,20 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             app.stdout.status_line(&line)?;
         }
         Ok(())
-    })
+    });
+    if let (Err(error), Some(expression)) = (&added, &params.cron) {
+        point_at_mistake(app, expression, error.message());
+    }
+    added
+}
+
+/// Prints the expression with a caret below the character that the error names.
+fn point_at_mistake(app: &App, expression: &str, message: &str) {
+    let place = message.split_once("is not a cron expression: character ");
+    let place = place.and_then(|(_, rest)| rest.split_once(':')?.0.parse::<usize>().ok());
+    let is_plain =
+        expression.len() <= MAX_POINTED_CHARS && expression.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+    if let Some(place) = place.filter(|_| is_plain && app.stdout.format() == OutputFormat::Text) {
+        app.stderr.line(&format!("  {expression}\n  {:>place$}", "^"));
+    }
 }

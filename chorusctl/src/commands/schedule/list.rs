@@ -1,18 +1,22 @@
 //! `chorusctl schedule list`: lists schedules.
 
-use chorus_proto::methods::schedule::{List, ListParams, Schedule};
+use chorus_proto::methods::schedule::{List, ListParams, RunOutcome, Schedule};
+use chorus_proto::shell_word::shell_word;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use super::{describe_rule, format_time, outcome_of, state_of};
+use super::{agent_option, describe_rule, outcome_of, state_of};
 use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
+use crate::ui::time::Clock;
 use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// List an agent's schedules (default)
 ///
-/// NEXT is in the time zone of the schedule. LAST is the outcome of the last run: ok, failed or skipped. With --json, the last 20 runs
-/// are listed with their errors.
+/// NEXT is in the time zone of this shell, which it names. LAST is the outcome of the last run: ok, failed or skipped. `schedule show` has
+/// the last 20 runs with their errors. Schedules of destroyed agents are suspended, and not listed until the agent is restored.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Schedules of all agents
@@ -51,12 +55,35 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     for schedule in &schedules {
         table.add_row(row(schedule, app));
     }
-    table.write(&mut app.stdout)
+    table.write(&mut app.stdout)?;
+    app.stdout.flush()?;
+    let failed = |schedule: &&Schedule| schedule.runs.first().is_some_and(|run| run.outcome == RunOutcome::Failed);
+    if let Some(failed) = schedules.iter().find(failed) {
+        let agent = match all_agents {
+            true => format!("--agent {} ", shell_word(&failed.agent)),
+            false => agent_option(&failed.agent, app),
+        };
+        let name = sanitize::one_line(&failed.name);
+        app.stderr.hint(&format!("see why a run failed: chorusctl {agent}schedule show {name}"));
+    }
+    Ok(())
+}
+
+/// Says when a schedule is due, with its time zone if it is not the one of this shell.
+fn rule_with_zone(schedule: &Schedule, time: Option<Timestamp>, clock: &Clock) -> String {
+    let rule = describe_rule(schedule);
+    let zone = schedule.cron.as_ref().and_then(|_| TimeZone::get(&schedule.time_zone).ok());
+    match (zone, time) {
+        (Some(zone), Some(time)) if zone.to_offset(time) != clock.offset(time) => {
+            format!("{rule} ({})", sanitize::one_line(&schedule.time_zone))
+        }
+        _ => rule,
+    }
 }
 
 fn row(schedule: &Schedule, app: &mut App) -> [Cell; 6] {
-    let next =
-        schedule.next_at.map(|time| Cell::from(format_time(schedule, time, app.stdout.clock())).sorted_by_time(time));
+    let next = schedule.next_at.map(|time| Cell::from(app.stdout.clock().zoned_date_time(time)).sorted_by_time(time));
+    let rule = rule_with_zone(schedule, schedule.next_at, app.stdout.clock());
     let last = schedule.runs.first().map(|run| {
         let (style, word) = outcome_of(run.outcome);
         Cell::new(style, format!("{word} {}", app.stdout.clock().ago(run.ended_at))).sorted_by_time(run.ended_at)
@@ -65,7 +92,7 @@ fn row(schedule: &Schedule, app: &mut App) -> [Cell; 6] {
     [
         Cell::new(Style::Id, sanitize::one_line(&schedule.name)),
         sanitize::one_line(&schedule.agent).into(),
-        describe_rule(schedule).into(),
+        rule.into(),
         next.unwrap_or_default(),
         last.unwrap_or_default(),
         Cell::new(style, state.to_owned()),

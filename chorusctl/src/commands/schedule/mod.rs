@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use chorus_proto::methods::schedule::{RunOutcome, Schedule, ScheduleState};
+use chorus_proto::shell_word::shell_word;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::app::App;
 use crate::ui::time::Clock;
 use crate::ui::{Style, sanitize};
 
@@ -15,6 +17,7 @@ pub mod pause;
 pub mod remove;
 pub mod resume;
 pub mod run;
+pub mod show;
 
 group! {
     /// Send an agent a message at certain times
@@ -23,6 +26,8 @@ group! {
         Add(add::Args),
         /// List an agent's schedules (default)
         List(list::Args),
+        /// Show a schedule with its next times and its last runs
+        Show(show::Args),
         /// Run a schedule now, besides its times
         Run(run::Args),
         /// Pause a schedule
@@ -64,6 +69,11 @@ fn outcome_of(outcome: RunOutcome) -> (Style, &'static str) {
         RunOutcome::Failed => (Style::Bad, "failed"),
         RunOutcome::Skipped => (Style::Plain, "skipped"),
     }
+}
+
+/// Returns the options that name the agent in a suggested command.
+fn agent_option(agent: &str, app: &App) -> String {
+    app.global.agent.as_ref().map_or_else(String::new, |_| format!("--agent {} ", shell_word(agent)))
 }
 
 /// Formats a time of a schedule: in its own time zone if it has one.

@@ -57,8 +57,8 @@ pub use lineage::{LineageRow, LineageSource, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use project_filter::ProjectFilter;
 pub use schedules::{
-    MAX_DONE_SCHEDULES, ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule, ScheduleState, ScheduleTable,
-    runs_from_json, runs_to_json,
+    MAX_DONE_SCHEDULES, PendingKey, ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule, ScheduleState,
+    ScheduleTable, runs_from_json, runs_to_json,
 };
 pub use session_changes::{ChangedRows, SessionChanges};
 pub use session_query::SessionQuery;

@@ -94,6 +94,9 @@ pub enum ScheduleInsertion {
     LimitReached,
 }
 
+/// The place of a schedule among those with a run under way: when that run was due, and the id.
+pub type PendingKey = (Timestamp, Uuid);
+
 /// The table of schedules. In a cluster, those that are due are those of the agents that this process owns.
 pub trait ScheduleTable: Debug + Send + Sync {
     /// Inserts a schedule, unless its agent has one with this name, or `limit` of them. A schedule that is done gives way to one
@@ -124,8 +127,8 @@ pub trait ScheduleTable: Debug + Send + Sync {
     /// Returns up to `limit` schedules that are due at `now`, the earliest first.
     fn due(&self, now: Timestamp, limit: u32) -> CatalogRead<'_, Vec<ScheduleRow>>;
 
-    /// Returns the schedules with a run under way.
-    fn pending(&self) -> CatalogRead<'_, Vec<ScheduleRow>>;
+    /// Returns up to `limit` schedules with a run under way, by the time when it was due and by id, those after `after`.
+    fn pending(&self, after: Option<PendingKey>, limit: u32) -> CatalogRead<'_, Vec<ScheduleRow>>;
 }
 
 /// Returns the text of the runs in the table.

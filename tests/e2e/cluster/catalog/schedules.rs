@@ -68,7 +68,24 @@ async fn script(table: &dyn ScheduleTable, agent: Uuid) -> Result<Vec<String>> {
     let claimed = ScheduleRow { progress, ..every.clone() };
     said.push(format!("{:?}", table.update(claimed.clone()).await?));
     said.push(format!("{:?}", table.update(claimed.clone()).await?));
-    said.push(format!("{:?}", table.pending().await?));
+    said.push(format!("{:?}", table.pending(None, 10).await?));
+    let others = ["p", "q"].map(|name| {
+        let row = schedule(agent, name, ScheduleRule::EverySeconds(60), None);
+        ScheduleRow { progress: ScheduleProgress { pending_at: Some(at(60)), ..row.progress.clone() }, ..row }
+    });
+    for row in &others {
+        table.insert(row.clone(), 9).await?;
+    }
+    let (mut paged, mut after) = (Vec::new(), None);
+    while let Some(row) = table.pending(after, 1).await?.pop() {
+        after = row.progress.pending_at.map(|due| (due, row.id));
+        paged.push(row.id);
+    }
+    let whole: Vec<Uuid> = table.pending(None, 10).await?.into_iter().map(|row| row.id).collect();
+    said.push(format!("{} {}", paged.len(), paged == whole));
+    for row in others {
+        table.delete(row).await?;
+    }
     said.push(format!("{:?}", table.find(agent, "a".to_owned()).await?));
     said.push(format!("{:?}", table.find(agent, "A".to_owned()).await?));
     for (of, offset, limit) in [(Some(agent), 0, 10), (Some(agent), 1, 1), (None, 0, 10), (Some(Uuid::nil()), 0, 10)] {
@@ -88,6 +105,7 @@ async fn schedules_are_the_same_in_both_databases() -> Result {
     let wanted = script(&*store.catalog.schedules, agent).await?;
     assert_eq!(wanted[..6], ["Inserted", "Inserted", "Inserted", "NameTaken", "LimitReached", "Inserted"]);
     assert_eq!(wanted[10..12], ["true", "false"]);
+    assert_eq!(wanted[13], "3 true");
     store.close().await?;
     let Some(database) = Database::create().await? else { return Ok(()) };
     let (a, b) = (open(&database, "a").await?, open(&database, "b").await?);
@@ -124,7 +142,7 @@ async fn lost_answers_claim_each_run_once() -> Result {
         proxy.cut_after_answer_bytes(-1);
         assert!(!table.update(row).await?, "{name} is claimed");
     }
-    assert_eq!(table.pending().await?.len(), 40);
+    assert_eq!(table.pending(None, 99).await?.len(), 40);
     assert_eq!(fatal.lock().len(), 0);
     Ok(())
 }

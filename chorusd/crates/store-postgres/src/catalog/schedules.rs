@@ -2,8 +2,8 @@
 
 use chorus_base::error::Result;
 use chorus_catalog::{
-    CatalogRead, CatalogWrite, MAX_DONE_SCHEDULES, ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule,
-    ScheduleState, ScheduleTable, runs_from_json, runs_to_json,
+    CatalogRead, CatalogWrite, MAX_DONE_SCHEDULES, PendingKey, ScheduleInsertion, ScheduleProgress, ScheduleRow,
+    ScheduleRule, ScheduleState, ScheduleTable, runs_from_json, runs_to_json,
 };
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::schedule::MissedRuns;
@@ -157,11 +157,15 @@ impl ScheduleTable for PostgresScheduleTable {
         })
     }
 
-    fn pending(&self) -> CatalogRead<'_, Vec<ScheduleRow>> {
+    fn pending(&self, after: Option<PendingKey>, limit: u32) -> CatalogRead<'_, Vec<ScheduleRow>> {
         Box::pin(async move {
             let (node, boot) = self.db.node();
-            let rest = format!("{OWNED} WHERE s.pending_at IS NOT NULL ORDER BY s.pending_at");
-            self.select(&rest, &[&node, &boot]).await
+            let (due, id) = after.map_or((i64::MIN, Uuid::nil()), |(due, id)| (to_nanos(due), id));
+            let rest = format!(
+                "{OWNED} WHERE s.pending_at IS NOT NULL AND (s.pending_at, s.id) > ($3, $4)
+                 ORDER BY s.pending_at, s.id LIMIT $5"
+            );
+            self.select(&rest, &[&node, &boot, &due, &id, &i64::from(limit)]).await
         })
     }
 }

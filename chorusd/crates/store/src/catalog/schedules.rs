@@ -1,8 +1,8 @@
 //! Rows of schedules.
 
 use chorus_catalog::{
-    CatalogRead, CatalogWrite, MAX_DONE_SCHEDULES, ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule,
-    ScheduleState, ScheduleTable, runs_from_json, runs_to_json,
+    CatalogRead, CatalogWrite, MAX_DONE_SCHEDULES, PendingKey, ScheduleInsertion, ScheduleProgress, ScheduleRow,
+    ScheduleRule, ScheduleState, ScheduleTable, runs_from_json, runs_to_json,
 };
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::schedule::MissedRuns;
@@ -108,8 +108,15 @@ impl ScheduleTable for SqliteScheduleTable {
         })
     }
 
-    fn pending(&self) -> CatalogRead<'_, Vec<ScheduleRow>> {
-        self.db.read(|conn| select(conn, "WHERE pending_at IS NOT NULL ORDER BY pending_at", params![]))
+    fn pending(&self, after: Option<PendingKey>, limit: u32) -> CatalogRead<'_, Vec<ScheduleRow>> {
+        self.db.read(move |conn| match after {
+            Some((due, id)) => select(
+                conn,
+                "WHERE pending_at IS NOT NULL AND (pending_at, id) > (?2, ?3) ORDER BY pending_at, id LIMIT ?1",
+                params![limit, to_nanos(due), id.as_bytes()],
+            ),
+            None => select(conn, "WHERE pending_at IS NOT NULL ORDER BY pending_at, id LIMIT ?1", params![limit]),
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use super::Schedules;
 
 /// The limit on schedules of one agent, not counting those that are done.
-pub(super) const MAX_SCHEDULES: u32 = 100;
+pub(crate) const MAX_SCHEDULES: u32 = 100;
 
 /// The limit on the length of a name: the conversation `schedule-NAME` is a valid name, too.
 const MAX_NAME_CHARS: usize = 47;
@@ -24,8 +24,8 @@ const MAX_NAME_CHARS: usize = 47;
 /// The limit on the length of a message, in bytes.
 const MAX_MESSAGE_LEN: usize = 32 << 10;
 
-/// Number of times in the answer.
-const SHOWN_TIMES: usize = 3;
+/// Number of next times in an answer.
+pub(super) const SHOWN_TIMES: usize = 3;
 
 /// Adds a schedule for an agent.
 ///
@@ -110,7 +110,7 @@ pub(crate) fn check_schedule_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_message(message: &str) -> Result<()> {
+pub(super) fn check_message(message: &str) -> Result<()> {
     if message.trim().is_empty() {
         return Err(Error::invalid("the message is empty").hint("say what the agent is to do"));
     }

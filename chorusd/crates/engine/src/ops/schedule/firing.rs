@@ -68,6 +68,9 @@ fn claim(row: &mut ScheduleRow, times: &Timetable, due: Timestamp, now: Timestam
     // Of several times that have passed, one within the grace period is not missed.
     let current = now.checked_sub(GRACE).ok().and_then(|begin| times.next_after(begin)).filter(|time| *time <= now);
     let is_late = current.is_none() && now.duration_since(due).unsigned_abs() > GRACE;
+    if missed == MissedRuns::Skip && current.is_some_and(|current| due < current) {
+        skip(progress, due, now);
+    }
     let due = current.unwrap_or(due);
     match (progress.pending_at, missed) {
         (None, MissedRuns::Skip) if is_late => skip(progress, due, now),
@@ -157,9 +160,12 @@ mod tests {
         assert_eq!(claimed(hourly(MissedRuns::Skip, None), "09:30:00"), ("10:00".into(), None, None, 1));
         // The last one that has passed is on time.
         let due = Some(time("09:00:00"));
-        for missed in [MissedRuns::Run, MissedRuns::Skip] {
-            assert_eq!(claimed(hourly(missed, None), "09:00:20"), ("10:00".into(), due, None, 0));
-        }
+        assert_eq!(claimed(hourly(MissedRuns::Run, None), "09:00:20"), ("10:00".into(), due, None, 0));
+        assert_eq!(
+            claimed(hourly(MissedRuns::Skip, None), "09:00:20"),
+            ("10:00".into(), due, None, 1),
+            "the earlier ones"
+        );
     }
 
     #[test]

@@ -45,11 +45,11 @@ pub async fn list(schedules: &Schedules, config: &Config, params: ListParams) ->
         let name = match names.get(&row.agent) {
             Some(known) => known.clone(),
             None => {
-                let found = match schedules.agents.index.by_id(row.agent) {
-                    Some(entry) => Some(entry),
-                    None => schedules.agents.claims.describe(row.agent).await?,
+                let name = match schedules.agents.index.by_id(row.agent) {
+                    Some(entry) => Some(entry.settings.name.clone()),
+                    // Also if its configuration cannot be used.
+                    None => schedules.agents.claims.name(row.agent).await?,
                 };
-                let name = found.map(|entry| entry.settings.name.clone());
                 names.insert(row.agent, name.clone());
                 name
             }

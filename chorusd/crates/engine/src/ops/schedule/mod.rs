@@ -10,7 +10,9 @@ pub mod pause;
 pub mod remove;
 pub mod resume;
 pub mod run;
+pub mod show;
 mod timer;
+pub(crate) mod transfer;
 mod turn;
 
 use std::collections::HashSet;

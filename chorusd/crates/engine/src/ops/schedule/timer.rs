@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_proto::{AgentStatus, ErrorKind};
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
@@ -12,10 +13,10 @@ use uuid::Uuid;
 
 use super::Schedules;
 use super::firing::Fired;
-use super::turn::run_pending;
+use super::turn::{RunPermit, run_pending};
 use crate::ops::Ops;
 
-/// Limit of the runs at a time. The others are claimed when one of these has ended.
+/// Limit of the runs at a time, not counting those that wait for approvals. The others are claimed when one of these has ended.
 const MAX_RUNNING: usize = 128;
 
 /// Number of schedules that are read at a time.
@@ -85,8 +86,18 @@ impl Schedules {
 /// Starts the runs that are pending, and those of the schedules that are due. Returns when the next one is due.
 async fn run_due(ops: &Arc<Ops>, permits: &Arc<Semaphore>, stop: &CancellationToken) -> Result<Option<Timestamp>> {
     let schedules = &ops.schedules;
-    for row in schedules.table.pending().await? {
-        spawn_run(ops, row.id, permits, stop);
+    let mut after = None;
+    loop {
+        let page = schedules.table.pending(after, PAGE).await?;
+        after = page.last().and_then(|row| row.progress.pending_at.map(|due| (due, row.id)));
+        for row in &page {
+            if !schedules.running.lock().contains(&row.id) {
+                spawn_run(ops, row.id, acquire(permits).await?, stop);
+            }
+        }
+        if page.len() < PAGE as usize {
+            break;
+        }
     }
     loop {
         let due = schedules.table.due(schedules.clock.now(), PAGE).await?;
@@ -96,13 +107,12 @@ async fn run_due(ops: &Arc<Ops>, permits: &Arc<Semaphore>, stop: &CancellationTo
         let mut has_moved = false;
         for row in due {
             // Before the claim, so that what waits is not claimed yet.
-            let free = permits.acquire().await.map_err(|e| Error::internal(e.to_string()))?;
-            drop(free);
+            let permit = acquire(permits).await?;
             match schedules.fire(row.id, has_agent(ops, row.agent).await?).await {
                 Ok(Fired::Moved { runs }) => {
                     has_moved = true;
                     if runs {
-                        spawn_run(ops, row.id, permits, stop);
+                        spawn_run(ops, row.id, permit, stop);
                     }
                 }
                 Ok(Fired::Unchanged) => {}
@@ -125,16 +135,21 @@ async fn has_agent(ops: &Ops, agent: Uuid) -> Result<bool> {
     Ok(rows.iter().any(|row| row.status == AgentStatus::Active))
 }
 
+/// Waits until one more run may work.
+async fn acquire(permits: &Arc<Semaphore>) -> Result<RunPermit> {
+    let permit = permits.clone().acquire_owned().await.map_err(|e| Error::internal(e.to_string()))?;
+    Ok(RunPermit { permits: permits.clone(), permit: Arc::new(Mutex::new(Some(permit))) })
+}
+
 /// Carries out the pending run of a schedule, unless this process does so already.
-fn spawn_run(ops: &Arc<Ops>, id: Uuid, permits: &Arc<Semaphore>, stop: &CancellationToken) {
+fn spawn_run(ops: &Arc<Ops>, id: Uuid, permit: RunPermit, stop: &CancellationToken) {
     if !ops.schedules.running.lock().insert(id) {
         return;
     }
-    let (ops, permits, stop) = (ops.clone(), permits.clone(), stop.clone());
+    let (ops, stop) = (ops.clone(), stop.clone());
     chorus_runtime::spawn(async move {
-        let _permit = permits.acquire_owned().await;
         if !stop.is_cancelled() {
-            let has_ended = run_pending(&ops, id, &stop).await.unwrap_or_else(|failure| {
+            let has_ended = run_pending(&ops, id, &permit, &stop).await.unwrap_or_else(|failure| {
                 tracing::warn!(schedule = %id, %failure, "cannot record a run of a schedule");
                 false
             });

@@ -12,6 +12,7 @@ use chorus_proto::methods::send::{SendParams, SendResult, TurnEvent};
 use chorus_proto::{ErrorKind, EventType, Source, SourceKind};
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -27,14 +28,36 @@ const MAX_REPLY_BYTES: usize = 16 << 10;
 /// Limit of the bytes of an error that is recorded.
 const MAX_ERROR_BYTES: usize = 400;
 
-/// Learns the id of the turn.
-#[derive(Debug, Default)]
-struct TurnIdListener(Mutex<Option<Uuid>>);
+/// The permit of a run to work. A run that waits for an approval gives it to the others, and continues without one once it is decided.
+#[derive(Debug, Clone)]
+pub(super) struct RunPermit {
+    pub permits: Arc<Semaphore>,
+    pub permit: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+}
 
-impl TurnListener for TurnIdListener {
+impl RunPermit {
+    /// Waits for a permit if the run has none any more.
+    async fn renew(&self) {
+        if self.permit.lock().is_none() {
+            let renewed = self.permits.clone().acquire_owned().await.ok();
+            *self.permit.lock() = renewed;
+        }
+    }
+}
+
+/// Learns the id of the turn, and when it waits for an approval.
+#[derive(Debug)]
+struct RunListener {
+    turn_id: Mutex<Option<Uuid>>,
+    permit: RunPermit,
+}
+
+impl TurnListener for RunListener {
     fn try_send(&self, event: &TurnEvent) -> bool {
-        if let TurnEvent::Started { turn_id } = event {
-            self.0.lock().get_or_insert(*turn_id);
+        match event {
+            TurnEvent::Started { turn_id } => _ = self.turn_id.lock().get_or_insert(*turn_id),
+            TurnEvent::Ask { .. } => drop(self.permit.permit.lock().take()),
+            _ => {}
         }
         true
     }
@@ -47,27 +70,33 @@ impl TurnListener for TurnIdListener {
 ///
 /// # Errors
 /// Those of the store.
-pub(super) async fn run_pending(ops: &Arc<Ops>, id: Uuid, stop: &CancellationToken) -> Result<bool> {
+pub(super) async fn run_pending(
+    ops: &Arc<Ops>,
+    id: Uuid,
+    permit: &RunPermit,
+    stop: &CancellationToken,
+) -> Result<bool> {
     let schedules = &ops.schedules;
     while let Some(row) = schedules.table.get(id).await? {
         let Some(due) = row.progress.pending_at else { return Ok(true) };
+        permit.renew().await;
         let agent_name = ops.agents.by_id(row.agent).map(|entry| entry.settings.name.clone());
         let about = json!({"id": id, "name": row.name, "due_at": due});
         ops.registry.emit_event(EventType::ScheduleStarted, agent_name.clone(), conversation_name(ops, &row), about);
-        let listener = Arc::new(TurnIdListener::default());
+        let listener = Arc::new(RunListener { turn_id: Mutex::new(None), permit: permit.clone() });
         let sent = send(ops, &row, due, listener.clone()).await;
         if sent.is_err() && (stop.is_cancelled() || !ops.agent_resolver.claims.has(row.agent)) {
             return Ok(false);
         }
         if let Err(failure) = &sent
             && failure.kind == ErrorKind::StorageUnavailable
-            && listener.0.lock().is_none()
+            && listener.turn_id.lock().is_none()
         {
             // The turn has not begun, and is sent again when the store is back.
             return Ok(false);
         }
         let mut about = json!({"id": id, "name": row.name, "due_at": due});
-        let started = *listener.0.lock();
+        let started = *listener.turn_id.lock();
         let (outcome, turn_id, error) = match sent {
             Ok(SendResult { reply, turn_id, .. }) => {
                 about["reply"] = truncate(&reply, MAX_REPLY_BYTES).into();
