@@ -24,6 +24,7 @@ mod runtime_settings;
 mod search;
 mod store;
 mod store_sessions;
+mod syntax_problem;
 mod template;
 mod traces;
 mod workspace_mode;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Config;
+use super::{Config, Origin};
 
 /// Fixed keys outside of [`LIVE_TABLES`] that a running daemon applies.
 const LIVE_KEYS: [&str; 4] = ["default_model", "approval_timeout", "stop_timeout", "retention.sessions_unused_for"];
@@ -49,6 +49,14 @@ impl Config {
         merged.origins.retain(|key, _| kept.contains(key));
         let moved = new.origins.iter().filter(|(key, _)| !kept.contains(key));
         merged.origins.extend(moved.map(|(key, origin)| (key.clone(), origin.clone())));
+        // A value that waits for a restart is that of the daemon, and its line is where the file has the key now.
+        for key in kept {
+            let Some(Origin::File { path, line }) = merged.origins.get_mut(&key) else { continue };
+            *line = match new.origins.get(&key) {
+                Some(Origin::File { path: there, line }) if there == path => *line,
+                _ => 0,
+            };
+        }
         merged
     }
 }
@@ -128,6 +136,14 @@ mod tests {
             assert!(all.contains(&name) || others.contains(&&*name), "{name} is not changed by the test");
         }
         assert_eq!(merged.origins.get("max_frame"), None);
+        let line_of = |config: &Config| match config.origins.get("max_connections") {
+            Some(Origin::File { line, .. }) => Some(*line),
+            _ => None,
+        };
+        let earlier = read("max_connections = 1\n");
+        let waits = |text: &str| line_of(&earlier.with_live_values(&read(text)));
+        assert_eq!(waits("stop_timeout = \"1s\"\n\nmax_connections = 2\n"), Some(3));
+        assert_eq!(waits("stop_timeout = \"1s\"\n"), Some(0), "the file does not have it any more");
         assert_eq!(merged.origins.get("stop_timeout"), new.origins.get("stop_timeout"));
         assert_eq!(old.with_live_values(&read("max_connections = 1024\n")).origins.len(), 1);
     }

@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{dotted_name, keys};
 use super::named_tables::{self, ConfigSource, GRANTS_TABLE, NAMED_TABLES};
 use super::raw_value::RawConfigValue;
+use super::syntax_problem::{SyntaxProblem, describe};
 use super::{Config, Origin};
 
 /// Loads the configuration: defaults, then the file (which need not exist), then the environment (`CHORUS_` and the key
@@ -98,8 +99,10 @@ pub fn check_text(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<OsString
 fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource<'_>) -> Result<(), FileProblem> {
     let wrong = |at: usize, what: String, hint: String| FileProblem::at(text, at, what, hint);
     let origin = |at: usize| Origin::File { path: path.to_owned(), line: line_of(text, at) };
-    let document = DeTable::parse(text)
-        .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "fix the line".into()))?;
+    let document = DeTable::parse(text).map_err(|e| {
+        let SyntaxProblem { offset, what, hint } = describe(text, e.span().map_or(0, |s| s.start), e.message());
+        wrong(offset, what, hint)
+    })?;
     let mut pairs = Vec::new();
     let (last, first): (Vec<_>, Vec<_>) =
         document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);

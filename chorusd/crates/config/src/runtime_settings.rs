@@ -13,7 +13,7 @@ use super::live::is_live;
 /// Origin of a value; a key without one has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The line is counted from 1.
+    /// The line is counted from 1; 0 if the file does not have the key any more.
     File { path: PathBuf, line: usize },
     /// Name of the environment variable.
     Environment(String),

@@ -53,9 +53,23 @@ impl LockedFile {
         }
     }
 
+    /// Checks that the file is not protected against changes, which a replacement would get around.
+    ///
+    /// # Errors
+    /// `ReadOnlyFilesystem` if nobody may write it, or this user may not.
+    pub(super) fn ensure_writable(&self) -> io::Result<()> {
+        let Some(opened) = &self.opened else { return Ok(()) };
+        let may_write = rustix::fs::access(&self.target, rustix::fs::Access::WRITE_OK).is_ok();
+        if opened.metadata()?.permissions().readonly() || !may_write {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        Ok(())
+    }
+
     /// Replaces the file by `text`. Its owner and its permissions stay; a new file is private. Returns false if there was no
     /// file, and another command has created one since.
     pub(super) fn replace(&self, text: &str) -> io::Result<bool> {
+        self.ensure_writable()?;
         let mut draft = tempfile::Builder::new().prefix("config.toml.").tempfile_in(&self.folder)?;
         draft.write_all(text.as_bytes())?;
         let mut permissions = Permissions::from_mode(0o600);

@@ -15,12 +15,18 @@ pub(super) fn set_value(text: &str, path: &[Key], value: &Value) -> Result<Strin
     let (name, tables) = path.split_last().ok_or("is not a key")?;
     let added = match (find_table(root, tables), tables.first()) {
         (Some(table), first) if table.get(name.get()).is_none() => {
-            (first.is_none() || has_header(table)).then(|| insert_line(text, root, first.map(|_| table), (name, value)))
+            if first.is_none() || has_header(table) {
+                Some(insert_line(text, root, first.map(|_| table), (name, value)))
+            } else if table.is_dotted() {
+                insert_dotted(text, root, tables, (name, value))
+            } else {
+                Some(append_table(text, tables, (name, value)))
+            }
         }
         (None, Some(first)) if has_space_for_header(root, first, tables) => {
             Some(append_table(text, tables, (name, value)))
         }
-        _ => None,
+        _ => insert_dotted(text, root, tables, (name, value)),
     };
     // A table is better to read than a value on one line.
     let new_table = match value {
@@ -72,11 +78,21 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
     let (key, item) = find_table_like(document.as_table(), tables)?.get_key_value(name.get())?;
     let mut lines = Vec::new();
     match item {
-        Item::Value(_) => lines.extend(whole_lines(text, key.span().zip(item.span()))),
-        Item::Table(table) => collect_lines(text, table, &mut lines),
+        Item::Value(_) => {
+            let own = whole_lines(text, key.span().zip(item.span()));
+            let above = if tables.is_empty() { None } else { find_table(document.as_table(), tables) };
+            lines.extend(own.map(|own| with_gap(text, own, above)));
+        }
+        Item::Table(table) => {
+            collect_lines(text, table, &mut lines);
+            lines.sort_by_key(|range| range.start);
+            // The empty line above the last table of the file.
+            if let Some(last) = lines.last_mut().filter(|last| last.end == text.len()) {
+                last.start -= usize::from(text[..last.start].ends_with("\n\n"));
+            }
+        }
         _ => {}
     }
-    lines.sort_by_key(|range| range.start);
     let mut cut = text.to_owned();
     for range in lines.iter().rev() {
         cut.replace_range(range.clone(), "");
@@ -92,6 +108,22 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
     }
     table.remove(name.get())?;
     Some(document.to_string())
+}
+
+/// Adds to the lines of a key what [`set_value`] writes around a new one: an empty line below the first key above all tables, and the header
+/// of a table at the end of the file that has no other key, with the empty line above it.
+fn with_gap(text: &str, own: Range<usize>, table: Option<&Table>) -> Range<usize> {
+    let before = &text[..own.start];
+    if (before.is_empty() || before.ends_with("\n\n")) && text[own.end..].starts_with('\n') {
+        return own.start..own.end + 1;
+    }
+    let header = table.filter(|table| has_header(table)).and_then(Table::span);
+    match header.map(|span| line_start(text, span.start)..line_end(text, span.start)) {
+        Some(header) if header.end == own.start && own.end == text.len() => {
+            header.start - usize::from(text[..header.start].ends_with("\n\n"))..own.end
+        }
+        _ => own,
+    }
 }
 
 /// Returns the value of a key as it is written.
@@ -165,6 +197,20 @@ fn insert_line(text: &str, root: &Table, table: Option<&Table>, (name, value): (
     format!("{}{before}{line}{gap}{}", &text[..place], &text[place..])
 }
 
+/// Inserts a line below the last key of a table that is written with dotted keys, in the same way.
+fn insert_dotted(text: &str, root: &Table, tables: &[Key], (name, value): (&Key, &Value)) -> Option<String> {
+    let known = |depth: &usize| find_table(root, &tables[..*depth]).is_some();
+    let depth = (1..=tables.len()).rev().find(known)?;
+    let table = find_table(root, &tables[..depth]).filter(|table| table.is_dotted())?;
+    let spans = |(key, item): (&str, &Item)| Some((table.key(key)?.span()?, item.as_value()?.span()?));
+    let (key, last) = table.iter().filter_map(spans).max_by_key(|(_, value)| value.end)?;
+    let line = whole_lines(text, Some((key.clone(), last)))?;
+    let path: Vec<_> = tables[depth..].iter().chain([name]).map(|part| part.display_repr()).collect();
+    let (before, end) = (&text[line.start..key.start], if text[..line.end].ends_with('\n') { "" } else { "\n" });
+    let added = format!("{end}{before}{} = {}\n", path.join("."), bare_text(value));
+    Some(format!("{}{added}{}", &text[..line.end], &text[line.end..]))
+}
+
 /// Returns the end of the line that has `name` as a comment: `#name = …`.
 fn commented_line(text: &str, name: &str) -> Option<usize> {
     let mut end = 0;
@@ -188,7 +234,6 @@ fn append_lines(text: &str, tables: &[Key], lines: &str) -> String {
     let header: Vec<_> = tables.iter().map(|part| part.display_repr()).collect();
     let gap = match text {
         "" => "",
-        _ if text.ends_with("\n\n") => "",
         _ if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
@@ -205,22 +250,32 @@ fn collect_headers(table: &Table, offsets: &mut Vec<usize>) {
     }
 }
 
-/// Collects the lines of a table: its header, its keys and what is between them, and the same of the tables in it.
+/// Collects the lines of a table: its header, its keys and what is between them, and the same of the tables in it. Between dotted keys of a table
+/// without a header may be those of other tables, so each is on its own.
 fn collect_lines(text: &str, table: &Table, lines: &mut Vec<Range<usize>>) {
     let mut own: Option<Range<usize>> =
         table.span().filter(|_| has_header(table)).map(|span| line_start(text, span.start)..line_end(text, span.start));
+    let is_dotted = own.is_none();
     for (name, item) in table {
         match item {
             Item::Table(inner) => collect_lines(text, inner, lines),
             Item::Value(value) => {
                 let key = table.key(name).and_then(Key::span);
                 let Some(range) = whole_lines(text, key.zip(value.span())) else { continue };
+                if is_dotted {
+                    lines.push(range);
+                    continue;
+                }
                 own = Some(own.map_or(range.clone(), |own| own.start.min(range.start)..own.end.max(range.end)));
             }
             _ => {}
         }
     }
-    lines.extend(own);
+    // Dotted keys of the table may be among its other lines.
+    if let Some(own) = own {
+        lines.retain(|range| range.start < own.start || range.end > own.end);
+        lines.push(own);
+    }
 }
 
 /// Returns the lines of a key and its value if nothing else is on them but a comment.
@@ -288,6 +343,9 @@ mod tests {
             ("# p\n[p.a]\n# key\nk = 1\n\n[p.b]\nk = 2\n", "p.a", "# p\n\n[p.b]\nk = 2\n"),
             ("[p.a]\nk = 1\n[x]\ny = 1\n[p.a.c]\nz = 1\n", "p.a", "[x]\ny = 1\n"),
             ("t.a = 1\nt.b = 2\n", "t.a", "t.b = 2\n"),
+            ("t.a = 1\nu.a = 2\nt.b = 3\nv = 4\n", "t", "u.a = 2\nv = 4\n"),
+            ("[d]\nt.a = 1\n# of u\nu.a = 2\nt.b = 3\n", "d.t", "[d]\n# of u\nu.a = 2\n"),
+            ("[d]\nt.a = 1\nb = 2\nt.c = 3\n[e]\n", "d", "[e]\n"),
         ] {
             assert_eq!(unset(text, key).as_deref(), Some(whole), "{text:?} {key}");
         }
