@@ -42,7 +42,7 @@ fn the_command_that_the_hint_names_is_enough_for_an_answer() {
         said.lines().collect::<Vec<_>>(),
         [
             &*format!("added [providers.local] to {} (a new file)", file.display()),
-            "restarted the daemon",
+            "the daemon uses it now",
             "found 1 model: local/small",
             "default model: local/small",
         ]
@@ -238,4 +238,28 @@ fn on_a_terminal_the_hint_is_wrapped_at_words_and_its_commands_stay_whole() {
     assert!(lines.iter().all(|line| line.chars().count() <= 60) && lines.len() > 3, "{shown}");
     assert!(shown.contains("`chorusctl models add local http://localhost:11434/v1`"), "{shown}");
     assert!(shown.contains("`export ANTHROPIC_API_KEY=…`"), "{shown}");
+}
+
+#[test]
+fn a_turn_goes_on_while_a_provider_is_added() {
+    let (home, server) = (home(), ModelServer::start());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let pid = home.running_pid();
+    let said = add(&home, "more", &server, &[]).expect_success();
+    assert!(said.contains("the daemon uses it now"), "{said}");
+    assert_eq!(home.running_pid(), pid, "the daemon was restarted");
+    // A key that only this shell has needs a daemon with the same environment.
+    let mut command = home.command(home.bins.chorusctl);
+    command.args(["models", "add", "keyed", &format!("{}/v1", server.url()), "--key-env", "A_KEY_OF_THIS_SHELL"]);
+    let said = chorus_tests::ctl::run_command(
+        {
+            command.env("A_KEY_OF_THIS_SHELL", "k-1");
+            command
+        },
+        b"",
+    );
+    assert!(said.stdout.contains("restarted the daemon, which did not have the key in its environment"), "{said:?}");
+    assert_ne!(home.running_pid(), pid);
+    chorusctl(&home, ["daemon", "stop"]).expect_success();
+    drop(daemon);
 }

@@ -1,7 +1,8 @@
-//! `chorusctl models add`: adds a provider to config.toml, restarts the daemon and chooses a default model.
+//! `chorusctl models add`: adds a provider to config.toml, has the daemon read it and chooses a default model.
 
 use std::path::PathBuf;
 
+use chorus_proto::methods::config::{Reload, ReloadParams};
 use chorus_proto::methods::models::{Discovery, ModelProvider, ModelsParams, Validate};
 use chorus_proto::methods::settings::{Set, SetParams};
 use chorus_proto::shell_word::shell_word;
@@ -12,6 +13,7 @@ use serde_json::value::to_raw_value;
 use super::config_file::{AppendedProvider, ProviderTable, append_provider};
 use crate::app::App;
 use crate::commands::daemon::restart;
+use crate::connect;
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
@@ -24,8 +26,8 @@ const MAX_NAMED_MODELS: usize = 8;
 
 /// Add a model provider, such as a server on this machine or a service
 ///
-/// Appends `[providers.NAME]` to config.toml (creates the file if there is none), checks the result, restarts the daemon and lists the
-/// provider's models. The restart cancels running turns. If no default model is set and the provider has exactly one model, that becomes
+/// Appends `[providers.NAME]` to config.toml (creates the file if there is none), checks the result, has the daemon read it and lists the
+/// provider's models. Running turns continue, unless the key is in an environment variable that the daemon does not have: then it is restarted. If no default model is set and the provider has exactly one model, that becomes
 /// the default; --default sets another.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl models add local http://localhost:11434/v1            Ollama\n  \
@@ -70,9 +72,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let table = provider_table(&args)?;
     let appended = append_provider(&table, app.global.socket.as_deref())?;
     print_appended(app, &table.name, &appended)?;
-    let verb = restart::restart(app)?;
-    status_line(app, &format!("{verb} the daemon"))?;
-    let found = app.call::<Validate>(&ModelsParams {})?;
+    apply(app)?;
+    let mut found = app.call::<Validate>(&ModelsParams {})?;
+    if needs_environment(&args, found.providers.iter().find(|provider| provider.name == table.name)) {
+        let verb = restart::restart(app)?;
+        status_line(app, &format!("{verb} the daemon, which did not have the key in its environment"))?;
+        found = app.call::<Validate>(&ModelsParams {})?;
+    }
     let Some(provider) = found.providers.into_iter().find(|provider| provider.name == table.name) else {
         return Err(Error::failed(format!("the daemon does not use {}", appended.file.display()))
             .with_hint("see which file it uses: chorusctl config path"));
@@ -100,6 +106,37 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let report = Report { config, provider: &provider, default_model: default.as_deref() };
     let json = to_raw_value(&report).map_err(chorus_proto::CallError::from)?;
     app.stdout.json_line(&json)
+}
+
+/// Has the running daemon read the file again. If none is running, the next command starts one, which reads it.
+fn apply(app: &mut App) -> Result<(), Error> {
+    let running = connect::connect_if_running(app.paths()?, &app.global)?;
+    let Some(client) = running else {
+        let verb = restart::restart(app)?;
+        return status_line(app, &format!("{verb} the daemon"));
+    };
+    app.set_client(client);
+    let reloaded = app.call::<Reload>(&ReloadParams {});
+    match reloaded {
+        Ok(_) => status_line(app, "the daemon uses it now"),
+        // An older daemon, or one that was started with another environment, where the key is missing.
+        Err(error) => Err(error.with_detail("the provider was added to the file anyway")),
+    }
+}
+
+/// Returns true if the key is in the environment of this shell, and the daemon says that it is not in its own.
+fn needs_environment(args: &Args, provider: Option<&ModelProvider>) -> bool {
+    let variable = match (&args.key_env, &args.key_file, &*args.name) {
+        (Some(variable), ..) => variable.as_str(),
+        (None, None, "anthropic") => "ANTHROPIC_API_KEY",
+        (None, None, "openai") => "OPENAI_API_KEY",
+        _ => return false,
+    };
+    let is_set_here = std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let problem = provider.and_then(|provider| provider.problem.as_deref());
+    is_set_here
+        && problem
+            .is_some_and(|problem| problem.contains(&format!("{variable} is not set in the daemon's environment")))
 }
 
 /// Builds the table of config.toml.

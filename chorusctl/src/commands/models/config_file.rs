@@ -1,6 +1,6 @@
 //! Appends a provider to config.toml. `chorusd` checks the result before the file is replaced.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -76,7 +76,15 @@ fn try_append(table: &ProviderTable, socket: Option<&Path>) -> Result<Option<App
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| for_file(&error))?;
     let permissions = match fs::metadata(&file) {
-        Ok(metadata) => metadata.permissions(),
+        Ok(metadata) => {
+            let name = file.display();
+            // A replacement would get around it.
+            if metadata.permissions().readonly() || OpenOptions::new().append(true).open(&file).is_err() {
+                return Err(Error::refused(format!("{name} is read-only; nothing was changed"))
+                    .with_hint(format!("make it writable: chmod u+w {name}")));
+            }
+            metadata.permissions()
+        }
         Err(_) => Permissions::from_mode(0o600),
     };
     let mut text = with_table(&text, &table.to_toml());
