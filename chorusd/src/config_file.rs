@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use chorus_base::error::{Error, Result};
 use chorus_config::{config_template, edit};
+use chorus_llm::check_configured;
 use clap::{Parser, Subcommand};
 use serde_json::json;
 
@@ -70,7 +71,10 @@ fn run(args: &Args) -> Result<()> {
             let written = std::io::stdout().write_all(config_template().as_bytes());
             return written.map_err(|e| Error::io("cannot print the file", &e));
         }
-        Action::Set { key, value } => edit::set_key(&file, key, value, &env)?,
+        Action::Set { key, value } => {
+            check_model(&file, key, value, &env)?;
+            edit::set_key(&file, key, value, &env)?
+        }
         Action::Unset { key } => edit::unset_key(&file, key, &env)?,
         Action::Replace { draft, old } => {
             let old = old.as_deref().map(read).transpose()?;
@@ -79,6 +83,14 @@ fn run(args: &Args) -> Result<()> {
     };
     let edit::Edited { file, key, created, changed, old } = edited;
     print_json(&json!({"file": file, "key": key, "created": created, "changed": changed, "old": old}))
+}
+
+/// Checks a default model as a running daemon does. A file that cannot be loaded is the concern of the edit.
+fn check_model(file: &Path, key: &str, value: &str, env: edit::Environment<'_>) -> Result<()> {
+    match chorus_config::load(file, env) {
+        Ok(config) if key == "default_model" && !value.is_empty() => check_configured(&config, value),
+        _ => Ok(()),
+    }
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -48,7 +48,6 @@ use chorus_engine::ops::settings::ConfigReader;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::{capture, search, semantic};
 use chorus_proto::EventType;
-use chorus_proto::methods::config::ReloadParams;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::pluralize::pluralize;
 use chorus_redact::Redactor;
@@ -341,7 +340,7 @@ impl Daemon {
         self.tasks.spawn_tracked(async move {
             while let Some(Some(())) = ended.run_until_cancelled(reloads.recv()).await {
                 // It is logged, and an event.
-                let _ = reload::reload(&reloader, ReloadParams {}).await;
+                let _ = reload::reload_by(&reloader, "SIGHUP").await;
             }
         });
         let discord = Discord::start(&self.ops);

@@ -27,6 +27,9 @@ pub struct ShowResult {
     /// Keys that have other values in the file, which apply after a restart of the daemon.
     #[omit_empty]
     pub restart: Vec<String>,
+    /// Why the daemon could not use the file as it is now; it has the values that it read before.
+    #[omit_empty]
+    pub problem: Option<String>,
 }
 
 /// The configuration file as the daemon last read it.

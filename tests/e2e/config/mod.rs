@@ -1,7 +1,9 @@
 //! `chorusctl config`: what is in force and where it comes from, edits of config.toml, and what a running daemon takes of them.
 
+mod broken;
 mod edit;
 mod offline;
+mod other_file;
 mod reload;
 mod set;
 mod show;

@@ -84,7 +84,7 @@ fn other_words_for_remove_and_list_are_understood() {
 #[test]
 fn schedules_of_an_agent_with_a_broken_configuration_are_listed() {
     let home = home();
-    let mut daemon = chorus_tests::Daemon::start(&home);
+    let daemon = chorus_tests::Daemon::start(&home);
     daemon.client().init("a");
     chorusctl(&home, ["schedule", "add", "look", "m", "--every", "4h"]).expect_success();
     daemon.kill9();

@@ -22,6 +22,7 @@ pub(super) struct Change {
 /// Sets or removes a key.
 pub(super) fn change(app: &mut App, command: &str, params: &SetParams) -> Result<Change, Error> {
     if offline::connect_if_running(app)? {
+        offline::ensure_named_file(app)?;
         return Ok(Change { result: app.call::<Set>(params)?, is_live: true });
     }
     let edited = match &params.value {
@@ -48,7 +49,10 @@ pub(super) fn change(app: &mut App, command: &str, params: &SetParams) -> Result
         return Ok(Change { result, is_live: false });
     }
     let params = settings::SetParams { key: (*name).to_owned(), value: "".into(), command: Some(command.to_owned()) };
-    let saved = format!("{} was saved in {}", result.key, result.file);
+    let saved = match result.changed {
+        true => format!("{} was saved in {}", result.key, result.file),
+        false => format!("{} was not changed", result.file),
+    };
     let unset = app.call::<settings::Set>(&params).map_err(|error| error.with_detail(&saved))?;
     result.overridden_by = match unset.setting.from {
         settings::From::Environment => unset.setting.place.clone(),

@@ -32,6 +32,11 @@ pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     app.refuse_host("config edit")?;
+    if named_editor().is_none() && !terminal::can_prompt() {
+        return Err(Error::usage("not a terminal, and no editor is named")
+            .with_hint("set EDITOR to the command of an editor, or set one key: chorusctl config set KEY VALUE"));
+    }
+    offline::ensure_named_file(app)?;
     let place = offline::find_file(app)?;
     let shown = place.path.display().to_string();
     let old = match fs::read_to_string(&place.path) {
@@ -95,10 +100,14 @@ fn print(app: &mut App, is_changed: bool, file: &Path, line: &str) -> Result<(),
     app.stdout.json_line(&json)
 }
 
+/// Returns the command of the editor that the user names.
+fn named_editor() -> Option<OsString> {
+    ["VISUAL", "EDITOR"].into_iter().filter_map(std::env::var_os).find(|editor| !editor.is_empty())
+}
+
 /// Runs the editor, whose command may have arguments.
 fn open_editor(file: &Path) -> Result<(), Error> {
-    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(std::env::var_os).find(|editor| !editor.is_empty());
-    let editor = named.unwrap_or_else(|| DEFAULT_EDITOR.into());
+    let editor = named_editor().unwrap_or_else(|| DEFAULT_EDITOR.into());
     let mut script = editor.clone();
     script.push(OsString::from(" \"$@\""));
     let shown = sanitize::one_line(&editor.to_string_lossy());

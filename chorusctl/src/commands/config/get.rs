@@ -1,10 +1,13 @@
 //! `chorusctl config get`: prints the value of a key.
 
+use std::path::Path;
+
 use chorus_proto::error::exit;
-use chorus_proto::methods::settings::{Setting, Show, ShowParams};
+use chorus_proto::methods::settings::{Setting, Show, ShowParams, ShowResult};
 use serde_json::value::to_raw_value;
 
-use super::STORED_KEYS;
+use super::reload::restart_hint;
+use super::{STORED_KEYS, offline};
 use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
@@ -16,7 +19,7 @@ const MAX_TYPING_ERRORS: usize = 3;
 
 /// Print the value of a key
 ///
-/// The value is the one that the daemon uses now. A key without a value ends with exit status 3. The name of a table prints all its keys.
+/// The value is the one that the daemon uses now; a hint says if the file has another one, which waits for a restart. A key without a value ends with exit status 3. The name of a table prints all its keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl config get default_model\n  chorusctl config get providers.local")]
 pub struct Args {
@@ -25,18 +28,34 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let settings = app.call::<Show>(&ShowParams {})?.settings;
+    let ShowResult { settings, file, restart, .. } = app.call::<Show>(&ShowParams {})?;
+    if let Some(file) = file {
+        offline::warn_about_other_file(app, Path::new(&file.path))?;
+    }
     let shown = sanitize::one_line(&args.key);
     let stored = STORED_KEYS.iter().find(|(_, short)| *short == args.key).map(|(key, _)| *key);
-    if let Some(setting) = settings.iter().find(|setting| setting.key == stored.unwrap_or(&args.key)) {
+    let key = stored.unwrap_or(&args.key);
+    let waits = |name: &String| name == key || is_below(name, key) || is_below(key, name);
+    let pending: Vec<String> = restart.into_iter().filter(waits).collect();
+    let hint = |app: &mut App| {
+        app.stdout.flush()?;
+        if !pending.is_empty() {
+            app.stderr.hint(&format!("the file has another value; {}", restart_hint(&pending)));
+        }
+        Ok(())
+    };
+    if let Some(setting) = settings.iter().find(|setting| setting.key == key) {
         if app.stdout.format() != OutputFormat::Text {
-            return print_json(app, setting);
+            print_json(app, setting)?;
+            return hint(app);
         }
         if setting.value.is_null() {
+            hint(app)?;
             return Err(Error::new(exit::NOT_FOUND, format!("{shown} is not set"))
                 .with_hint(format!("set it: chorusctl config set {shown} VALUE")));
         }
-        return writeln!(app.stdout, "{}", sanitize::multi_line(&value_text(&setting.value)));
+        writeln!(app.stdout, "{}", sanitize::multi_line(&value_text(&setting.value)))?;
+        return hint(app);
     }
     let inside = format!("{}.", args.key);
     let table: Vec<_> = settings.iter().filter(|setting| setting.key.starts_with(&inside)).collect();
@@ -57,7 +76,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             OutputFormat::Json | OutputFormat::Jsonl => print_json(app, setting)?,
         }
     }
-    Ok(())
+    hint(app)
+}
+
+/// Returns true if `key` is in the table `above`.
+fn is_below(key: &str, above: &str) -> bool {
+    key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
 }
 
 fn print_json(app: &mut App, setting: &Setting) -> Result<(), Error> {

@@ -16,6 +16,7 @@ pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let file = offline::find_file(app)?;
+    offline::warn_about_other_file(app, &file.path)?;
     if app.stdout.format() == OutputFormat::Text {
         return writeln!(app.stdout, "{}", sanitize::one_line(&file.path.to_string_lossy()));
     }

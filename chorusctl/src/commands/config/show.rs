@@ -1,9 +1,12 @@
 //! `chorusctl config show`: prints the effective configuration.
 
+use std::path::Path;
+
 use chorus_proto::methods::settings::{From, Setting, Show, ShowParams};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::offline;
 use super::reload::restart_hint;
 use crate::app::{App, parse_result};
 use crate::commands::agent::show::value_text;
@@ -62,10 +65,17 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     table.write(&mut app.stdout)?;
     if let Some(file) = &found.file {
+        offline::warn_about_other_file(app, Path::new(&file.path))?;
         let missing = if file.exists { "" } else { " (no such file)" };
         writeln!(app.stdout, "\nconfiguration file: {}{missing}", sanitize::one_line(&file.path))?;
     }
     app.stdout.flush()?;
+    offline::warn_about_variables(app, &found.settings)?;
+    if let Some(problem) = &found.problem {
+        app.stderr
+            .warning(&format!("{}; these are the values that the daemon read before", sanitize::one_line(problem)));
+        app.stderr.hint("fix the file: chorusctl config edit");
+    }
     if !found.restart.is_empty() {
         app.stderr.hint(&restart_hint(&found.restart));
     }

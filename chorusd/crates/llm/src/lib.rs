@@ -38,7 +38,7 @@ pub use model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels
 pub use model_client::Models;
 pub use model_discovery::LocalServer;
 pub use model_ref::ModelRef;
-pub use model_resolver::SETUP_HINT;
+pub use model_resolver::{SETUP_HINT, check_configured};
 pub use providers::images::describe_images;
 pub use reply::{Reply, StopReason, calculate_cost};
 pub use request::{ModelRequest, OutputFormat, ToolSpec};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 
 use super::model_catalog::{DiscoveryStatus, ModelCatalog, ProviderModels};
@@ -22,6 +23,16 @@ pub(crate) struct ModelResolver<'a> {
     /// Names of the providers, including local servers that were found.
     pub providers: &'a [String],
     pub available: &'a ModelCatalog,
+}
+
+/// Checks that a configuration has the provider of a model, or the alias, as far as that is known without asking any provider.
+///
+/// # Errors
+/// `model_unavailable` with the most similar names.
+pub fn check_configured(config: &Config, name: &str) -> Result<()> {
+    let providers: Vec<String> = config.providers.keys().cloned().collect();
+    let available = ModelCatalog::default();
+    ModelResolver { aliases: &config.aliases, providers: &providers, available: &available }.check_assignable(name)
 }
 
 impl ModelResolver<'_> {

@@ -27,12 +27,13 @@ A value comes from the environment, `chorusctl settings set`, the file or the de
     chorusctl config set defaults.idle_timeout 1h     # in config.toml; comments in it stay
     chorusctl config unset defaults.idle_timeout      # its default again
     chorusctl config edit                             # in $EDITOR; checked before it replaces the file
-    chorusctl config check [FILE]                     # without any effect
+    chorusctl config check [FILE|-]                   # without any effect
     chorusctl config reload                           # after another program has changed the file
     chorusctl config show --default                   # a file with every key and its default as a comment
 
 These commands change the file at once or not at all: a key that does not exist, or a value that cannot be used, is refused with its place and the nearest
-key. Concurrent changes, links, the owner and the permissions of the file are kept. A running daemon reads the file again after each change, and if it gets SIGHUP
+key. Concurrent changes, links, the owner and the permissions of the file are kept; a read-only file is not replaced. The audit log names each change that a
+running daemon makes or applies. A running daemon reads the file again after each change, and if it gets SIGHUP
 (a daemon in a terminal stops instead, as that is what a terminal sends when it is closed). It applies what it can to agents at work; a key with `[restart]`
 below applies after `chorusctl daemon restart`, which `chorusctl config` says until then. If the file has an error, the daemon keeps the
 configuration that it has, says so in its log and in the event `config.reloaded`, and `chorusctl daemon restart` does not stop it. In a cluster, each node has

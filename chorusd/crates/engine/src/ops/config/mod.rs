@@ -8,21 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_base::requester::Requester;
 use chorus_clock::Clock;
-use chorus_config::Config;
+use chorus_config::{Config, changed_keys};
 use chorus_llm::Models;
 use chorus_proto::EventType;
 use chorus_runtime::{SpawnTracked as _, run_blocking};
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
 pub use self::hidden_paths::hidden_paths;
 use super::agent::AgentResolver;
 use super::cluster::publish_profile_hash;
 use super::settings::EffectiveConfig;
-use super::settings::set::apply_to_agents;
+use super::settings::set::{apply_to_agents, audit_row};
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
 
@@ -49,11 +50,12 @@ struct Applied {
 }
 
 impl ConfigReloader {
-    /// Reads the configuration again and applies it. The caller holds the lock of the file.
+    /// Reads the configuration again and applies it. The caller holds the lock of the file. The audit log names `command` for each key that
+    /// is another one, except `recorded`, which has its row.
     ///
     /// # Errors
     /// The configuration cannot be used; then the daemon keeps the one that it has.
-    async fn reload(&self) -> Result<Applied> {
+    async fn reload(&self, command: &str, recorded: Option<&str>) -> Result<Applied> {
         let new = match self.effective.read_again().await {
             Ok(new) => new,
             Err(mut failure) => {
@@ -64,12 +66,29 @@ impl ConfigReloader {
                 return Err(failure);
             }
         };
+        self.record_changes(&new, command, recorded).await?;
         let applied = self.apply(&new).await?;
         let (changed, restart) = (applied.changed.join(" "), applied.restart.join(" "));
         tracing::info!(changed, restart, "the configuration was reloaded");
         let data = json!({"changed": applied.changed, "restart": applied.restart});
         self.registry.emit_event(EventType::ConfigReloaded, None, None, data);
         Ok(applied)
+    }
+
+    /// Records the keys that are others than at the last reload.
+    async fn record_changes(&self, new: &Config, command: &str, recorded: Option<&str>) -> Result<()> {
+        let (old, pending) = (self.effective.base(), self.effective.pending_keys());
+        let is_recorded = |key: &str| {
+            recorded.is_some_and(|recorded| is_below(key, recorded) || is_below(recorded, key))
+                || pending.iter().any(|known| known == key)
+        };
+        for key in changed_keys(&old, new).into_iter().filter(|key| !is_recorded(key)) {
+            let change = (&*key, command.to_owned());
+            let (old, new) = (value_text(&old, &key), value_text(new, &key));
+            let row = audit_row(self.clock.now(), &Requester::Owner, change, old, new);
+            self.store.catalog.audit.append(row).await?;
+        }
+        Ok(())
     }
 
     async fn apply(&self, new: &Config) -> Result<Applied> {
@@ -92,7 +111,24 @@ impl ConfigReloader {
         Ok(Applied { changed: replaced.changed, restart: replaced.pending })
     }
 
+    /// Returns the path of the file.
     fn file(&self) -> PathBuf {
         Path::to_owned(&self.effective.base().file.path)
+    }
+}
+
+/// Returns true if `key` is `above`, or in the table of this name.
+fn is_below(key: &str, above: &str) -> bool {
+    key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.') || rest.is_empty())
+}
+
+/// Returns the value of a key, or those of the keys of a table as JSON, as `config show` has them: without secrets.
+fn value_text(config: &Config, key: &str) -> Option<String> {
+    let entries: serde_json::Map<String, Value> =
+        config.to_entries().into_iter().filter(|(name, value)| is_below(name, key) && !value.is_null()).collect();
+    match entries.get(key) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(value) => Some(value.to_string()),
+        None => (!entries.is_empty()).then(|| Value::Object(entries).to_string()),
     }
 }

@@ -7,7 +7,7 @@ use chorus_proto::methods::config::{SetParams, SetResult};
 use chorus_proto::methods::settings;
 use chorus_runtime::run_blocking;
 
-use super::ConfigReloader;
+use super::{ConfigReloader, is_below};
 use crate::ops::settings::set::{audit_row, set_as};
 use crate::ops::settings::to_setting;
 
@@ -24,25 +24,38 @@ pub async fn set(reloader: &ConfigReloader, params: SetParams) -> Result<SetResu
     if let Some(model) = value.as_deref().filter(|model| key == "default_model" && !model.is_empty()) {
         models.check_assignable(model)?;
     }
-    let typed = value.clone();
-    let edited = run_blocking(move || {
-        let env = |name: &str| std::env::var_os(name);
-        match &typed {
-            Some(value) => edit::set_key(&file, &key, value, &env),
-            None => edit::unset_key(&file, &key, &env),
-        }
-    })
-    .await?;
     let command = if value.is_some() { "config set" } else { "config unset" };
-    if edited.changed {
-        let change = (&*edited.key, command.to_owned());
-        store
-            .catalog
-            .audit
-            .append(audit_row(clock.now(), &Requester::Owner, change, edited.old.clone(), value))
-            .await?;
-    }
-    let applied = reloader.reload().await?;
+    let record = |key: &str, old: Option<String>, new: Option<String>| {
+        let row = audit_row(clock.now(), &Requester::Owner, (key, command.to_owned()), old, new);
+        store.catalog.audit.append(row)
+    };
+    let edited = loop {
+        let (file, key, typed) = (file.clone(), key.clone(), value.clone());
+        let prepared = run_blocking(move || {
+            let env = |name: &str| std::env::var_os(name);
+            match &typed {
+                Some(value) => edit::prepare_set(&file, &key, value, &env),
+                None => edit::prepare_unset(&file, &key, &env),
+            }
+        });
+        let prepared = prepared.await?;
+        let (key, old, changes_text) = (prepared.key().to_owned(), prepared.old_value(), prepared.changes_text());
+        // Before the file is another one: no change is without its row.
+        if changes_text {
+            record(&key, old.clone(), value.clone()).await?;
+        }
+        match run_blocking(move || prepared.commit()).await {
+            Ok(Some(edited)) => break edited,
+            Ok(None) => {}
+            Err(failure) => {
+                if changes_text {
+                    record(&key, value, old).await?;
+                }
+                return Err(failure);
+            }
+        }
+    };
+    let applied = reloader.reload(command, Some(&edited.key)).await?;
     let mut removed = None;
     if let Some((short, _)) = RUNTIME_SETTINGS.iter().find(|(_, whole)| *whole == edited.key) {
         let params = settings::SetParams {
@@ -58,8 +71,6 @@ pub async fn set(reloader: &ConfigReloader, params: SetParams) -> Result<SetResu
         _ => None,
     };
     let shown = config.to_entries().into_iter().find(|(key, _)| *key == edited.key);
-    let is_below =
-        |key: &str, above: &str| key.strip_prefix(above).is_some_and(|rest| rest.starts_with('.') || rest.is_empty());
     Ok(SetResult {
         file: edited.file.to_string_lossy().into_owned(),
         changed: edited.changed,
