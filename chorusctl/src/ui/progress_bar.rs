@@ -1,9 +1,10 @@
 //! A progress bar on standard error for work that takes longer than a second, with its rate and the time that is left.
 
-use std::io::{self, IsTerminal as _};
+use std::cell::Cell;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressDrawTarget;
 
 use super::interruption::Interruption;
 use super::{terminal, text, units};
@@ -26,9 +27,11 @@ pub struct ProgressBar {
     phase: usize,
     /// Position of the bar when it was last drawn.
     permille: u64,
+    /// Columns of the line that is on the screen.
+    drawn_columns: Cell<usize>,
     /// When the line is composed again; `None` if the bar is not shown at all.
     next_draw: Option<Instant>,
-    /// Measures the rate, and draws.
+    /// Measures the rate. It is never shown: it would take a terminal that becomes narrower for as wide as before.
     bar: indicatif::ProgressBar,
     /// The words of Ctrl-C.
     interruption: Option<Interruption>,
@@ -41,13 +44,30 @@ impl ProgressBar {
         let shown = wanted && io::stderr().is_terminal();
         let next_draw = shown.then(|| Instant::now() + SHOW_DELAY);
         let bar = indicatif::ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        Self { label, phases, phase: 0, permille: 0, next_draw, bar, interruption: None }
+        Self {
+            label,
+            phases,
+            phase: 0,
+            permille: 0,
+            drawn_columns: Cell::default(),
+            next_draw,
+            bar,
+            interruption: None,
+        }
     }
 
     /// Lets Ctrl-C say how far the work came, and what is said of `interruption`, until the bar is dropped.
     #[must_use]
     pub fn with_interruption(mut self, interruption: Interruption) -> Self {
         self.interruption = Some(interruption);
+        self
+    }
+
+    /// Shows the bar at once, and not only after a second.
+    #[must_use]
+    pub fn from_the_start(mut self) -> Self {
+        self.next_draw = self.next_draw.map(|_| Instant::now());
+        self.update(0, 0, "");
         self
     }
 
@@ -73,27 +93,33 @@ impl ProgressBar {
             return;
         }
         self.next_draw = Some(now + REDRAW_INTERVAL);
-        if self.bar.is_hidden() {
-            // Pads or cuts the line to the terminal.
-            self.bar
-                .set_style(ProgressStyle::default_bar().template("{wide_msg}").unwrap_or(ProgressStyle::default_bar()));
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
         let pace = Pace { per_second: self.bar.per_sec(), left: self.bar.eta() };
-        let line = self.line((done, total, unit), pace, terminal::columns(io::stderr()));
-        self.bar.set_message(line);
+        let columns = terminal::columns(io::stderr());
+        let line = self.line((done, total, unit), pace, columns);
+        let line = text::truncate(&line, columns.saturating_sub(1));
+        let cleared = clear_sequence(self.drawn_columns.replace(text::width(&line)), columns);
+        write_stderr(&format!("{cleared}{line}\x1b[K"));
+    }
+
+    /// Clears the line if it is on the screen.
+    fn clear(&self) {
+        let drawn = self.drawn_columns.take();
+        if drawn > 0 {
+            write_stderr(&format!("{}\x1b[K", clear_sequence(drawn, terminal::columns(io::stderr()))));
+        }
     }
 
     /// Prints something else while the bar is not on the screen.
     pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.bar.suspend(print)
+        self.clear();
+        print()
     }
 
     /// Removes the bar. Ctrl-C says nothing more of it.
     pub fn finish(&mut self) {
         self.interruption = None;
         if self.next_draw.take().is_some() {
-            self.bar.finish_and_clear();
+            self.clear();
         }
     }
 
@@ -107,6 +133,9 @@ impl ProgressBar {
         let label = text::truncate(&self.label, label_columns);
         let amount = format_amount(if total == 0 { done } else { total }, unit);
         let pace = pace.describe(unit);
+        if (done, total, self.permille) == (0, 0, 0) && unit.is_empty() {
+            return format!("{label}  {phase}");
+        }
         if total == 0 && self.permille == 0 {
             return format!("{label}  {phase} {amount}{pace}");
         }
@@ -168,6 +197,25 @@ fn format_left(left: Duration) -> String {
     }
 }
 
+/// Returns what moves the cursor from the end of a line to its start, and clears the rows into which a terminal that became narrower has
+/// wrapped it.
+fn clear_sequence(drawn: usize, columns: usize) -> String {
+    match wrapped_rows(drawn, columns) {
+        1 => "\r".to_owned(),
+        rows => format!("\r\x1b[{}A\x1b[J", rows - 1),
+    }
+}
+
+fn write_stderr(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Returns how many rows a line takes in a terminal with so many columns.
+fn wrapped_rows(width: usize, columns: usize) -> usize {
+    width.div_ceil(columns.max(1)).max(1)
+}
+
 fn permille(part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(part) * u128::from(FULL_PERMILLE) / u128::from(whole.max(1))).unwrap_or(FULL_PERMILLE)
 }
@@ -212,6 +260,14 @@ mod tests {
         let line = bar.line((1 << 30, 900 << 30, "bytes"), pace, 80);
         assert!(text::width(&line) <= 80, "{line}");
         assert!(line.ends_with("100 MiB/s, 100 min left"), "{line}");
+    }
+
+    #[test]
+    fn a_line_is_wrapped_if_it_is_longer_than_the_terminal() {
+        assert_eq!(
+            [(0, 80), (79, 80), (80, 80), (81, 80), (79, 30), (79, 0)].map(|(w, c)| wrapped_rows(w, c)),
+            [1, 1, 1, 2, 3, 79]
+        );
     }
 
     #[test]

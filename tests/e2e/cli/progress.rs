@@ -244,10 +244,47 @@ fn a_search_waits_for_the_index_if_it_is_asked_to() {
     let result: SearchResult = serde_json::from_value(result).expect("a result");
     assert!(result.index.indexed as usize > MANY && result.index.total == result.index.indexed, "{:?}", result.index);
     assert!(reports.iter().all(|at| at.0 <= at.1 && at.2 == "conversations"), "{reports:?}");
+    let known = result.index.total;
+    assert!(reports.iter().all(|at| at.1 <= known), "some are counted twice: {reports:?}");
     daemon.terminate();
     fs::remove_dir_all(home.path.join("index")).expect("the index");
     let _daemon = Daemon::start(&home);
     let found = chorusctl(&home, ["--agent", "a", "search", "plain", "question", "--wait", "--json"]).expect_json();
     assert_eq!(found["index"]["total"], found["index"]["indexed"], "{}", found["index"]);
     assert!(found["index"]["indexed"].as_u64() > Some(MANY as u64), "{}", found["index"]);
+}
+
+#[test]
+fn the_bar_of_a_search_that_waits_is_there_from_the_start() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "a plain question");
+    let mut search = on_terminal(&home, 80, &["--agent", "a", "search", "plain", "--wait"]);
+    let (status, shown, _) = search.wait_for_exit();
+    assert!(status.success() && shown.contains("plain question"), "{shown}");
+    assert!(drawn(&shown).iter().any(|line| line.contains("search index  indexing")), "{shown}");
+}
+
+#[test]
+fn a_narrower_terminal_keeps_no_pieces_of_a_bar() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let dir = write_transcripts(&home);
+    let mut import = on_terminal(&home, 80, &["--agent", "a", "import", &*dir.to_string_lossy()]);
+    import.stdout.wait_for(" left");
+    import.resize(30, 24);
+    // The line of about 60 columns is on three rows now.
+    let cleared = ["\r\x1b[1A\x1b[J", "\r\x1b[2A\x1b[J"];
+    wait_until("the rows to be cleared", DEADLINE, || {
+        let shown = import.stdout.text();
+        cleared.iter().any(|cleared| shown.contains(cleared)).then_some(())
+    });
+    import.type_text("\x03");
+    let (_, shown, _) = import.wait_for_exit();
+    let at = cleared.iter().filter_map(|cleared| shown.find(cleared)).min().expect("the rows were cleared");
+    let bars = drawn(&shown[at..]).into_iter().filter(|line| line.contains('━') || line.contains('─'));
+    assert!(bars.clone().all(|line| line.chars().count() < 30), "{:?}", bars.collect::<Vec<_>>());
 }

@@ -164,6 +164,9 @@ fn emptying_deletes_for_good_and_asks_first() {
     assert_eq!(expect_error_kind(restore(&mut client, "odd")), ErrorKind::Unsupported);
     let said = chorusctl(&home, ["trash", "empty", "--yes"]).expect_success();
     assert_eq!(said, "permanently deleted 3 items\n");
+    assert_eq!(chorusctl(&home, ["trash", "empty", "--yes"]).expect_success(), "the trash is empty\n");
+    let old = chorusctl(&home, ["trash", "empty", "--yes", "--older-than", "30d"]).expect_success();
+    assert_eq!(old, "nothing was moved to the trash more than 30d ago\n");
     assert_eq!(fs::read_dir(home.path.join("trash")).expect("the trash").count(), 0);
     let lines = chorusctl(&home, ["trash", "list", "--json"]).expect_json();
     assert_eq!(lines["entries"], serde_json::json!([]));

@@ -9,7 +9,8 @@ use chorus_proto::methods::session::{Get, GetParams};
 
 use crate::app::{App, parse_result};
 use crate::commands::format;
-use crate::commands::session::import::{self, ImportOptions};
+use crate::commands::session::file_import::{ImportOptions, import_file};
+use crate::commands::session::import;
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
@@ -92,7 +93,7 @@ fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     if let Some(known) = find_own_session(file, app) {
         return Ok(known);
     }
-    let imported: CommitResult = parse_result(&import::import_file(app, file, AS_IT_IS)?)?;
+    let imported: CommitResult = parse_result(&import_file(app, file, AS_IT_IS)?)?;
     import::print_warning(app, None, &imported);
     match &imported.sessions[..] {
         [session] => {

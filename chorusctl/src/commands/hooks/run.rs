@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{Tool, past};
 use crate::app::App;
-use crate::commands::session::import::{ImportOptions, import_file};
+use crate::commands::session::file_import::{ImportOptions, import_file_once};
 
 /// How long the daemon may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -88,5 +88,5 @@ fn save(transcript: &Path, app: &mut App) {
         as_capture: true,
         has_progress_bar: false,
     };
-    let _ = import_file(app, &transcript.to_string_lossy(), options);
+    let _ = import_file_once(app, &transcript.to_string_lossy(), options);
 }

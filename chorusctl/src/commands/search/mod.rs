@@ -193,7 +193,8 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
 fn wait_for_index(app: &mut App, params: &SearchParams) -> Result<(), Error> {
     let advice = "the daemon continues in the background; how far it is: chorusctl status";
     let progress = ProgressBar::new("search index".into(), &["indexing"], !app.global.quiet)
-        .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+        .with_interruption(Interruption::explain(app.stderr, advice).after_report())
+        .from_the_start();
     let first = SearchParams { limit: Some(1), ..params.clone() };
     app.call_with_progress::<Search>(&first, progress).map(drop)
 }

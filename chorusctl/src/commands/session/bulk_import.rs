@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::import::{self, ImportOptions};
+use super::file_import::{self, ImportOptions};
+use super::import;
 use super::import_totals::ImportTotals;
 use super::imported_files::{FileLookup, FileState, ImportedFiles};
 use super::transcripts;
@@ -84,9 +85,9 @@ pub(super) fn kept_sessions(app: &mut App, imported: &ImportedFiles) -> Result<H
 /// Imports a file.
 ///
 /// # Errors
-/// If nothing in it can be read, which is no error for capture; as [`import::import_file`].
+/// If nothing in it can be read, which is no error for capture; as [`file_import::import_file`].
 fn import_readable(app: &mut App, file: &str, options: ImportOptions) -> Result<(Box<RawValue>, CommitResult), Error> {
-    let raw = import::import_file(app, file, options)?;
+    let raw = file_import::import_file(app, file, options)?;
     let result: CommitResult = parse_result(&raw)?;
     if result.sessions.is_empty() && result.known.is_none() && result.left_out.is_none() {
         let failure = Error::usage(format!("cannot import {file}: the file has no readable messages"));
@@ -119,7 +120,7 @@ pub(super) fn run(
     }
     let mut imported = imported_files(app)?;
     let mut progress = ProgressBar::new("import".to_owned(), &["importing"], !app.global.quiet)
-        .with_interruption(Interruption::explain(app.stderr, import::HOW_TO_CONTINUE));
+        .with_interruption(Interruption::explain(app.stderr, file_import::HOW_TO_CONTINUE));
     let mut totals = ImportTotals::default();
     match choice {
         FileChoice::Found { known } => totals.count_unchanged(known),
@@ -153,7 +154,7 @@ pub(super) fn run(
                 return Err(failure);
             }
             Err(failure) => {
-                if import::is_unreadable(&failure) {
+                if file_import::is_unreadable(&failure) {
                     imported.add(file, state, None);
                 }
                 progress.suspend(|| totals.report_failure(app, file, failure));

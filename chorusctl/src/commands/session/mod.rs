@@ -7,6 +7,7 @@ pub mod delete;
 pub mod diff;
 pub mod expire;
 pub mod export;
+pub mod file_import;
 pub mod import;
 mod import_chunks;
 mod import_totals;

@@ -8,7 +8,7 @@ use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
-use crate::ui::{confirm, terminal};
+use crate::ui::{confirm, sanitize, terminal};
 
 /// Permanently delete everything in the trash
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let advice = "the daemon continues in the background; what is left: chorusctl trash list";
     let progress = ProgressBar::new("trash empty".into(), &["deleting"], !app.global.quiet)
         .with_interruption(Interruption::explain(app.stderr, advice).after_report());
+    let nothing = match &args.older_than {
+        Some(age) => format!("nothing was moved to the trash more than {} ago", sanitize::one_line(age)),
+        None => "the trash is empty".to_owned(),
+    };
     let params = EmptyParams { older_than: args.older_than };
     let raw = app.call_with_progress::<Empty>(&params, progress)?;
     if app.stdout.format() != OutputFormat::Text {
@@ -35,7 +39,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     let result: EmptyResult = parse_result(&raw)?;
     match result.entries.len() {
-        0 => app.stdout.status_line("nothing to delete"),
+        0 => app.stdout.status_line(&nothing),
         entries => app.stdout.status_line(&format!("permanently deleted {}", pluralize(entries as u64, "item"))),
     }
 }

@@ -12,6 +12,7 @@ mod concurrent;
 mod conversation_info;
 mod databases;
 mod listing;
+mod lost;
 mod openai;
 mod opencode_files;
 mod samples;

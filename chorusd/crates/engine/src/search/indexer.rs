@@ -147,6 +147,12 @@ impl InWork {
         self.sources += sessions;
         self.missing += sessions;
     }
+
+    /// Removes sessions that wait in the backlog again, where they are counted.
+    fn remove_sessions(&mut self, sessions: u64) {
+        self.sources = self.sources.saturating_sub(sessions);
+        self.missing = self.missing.saturating_sub(sessions);
+    }
 }
 
 impl Indexer {
@@ -363,6 +369,7 @@ impl Indexer {
         self.report(index, in_work, false);
         if !changed.is_empty() {
             self.store.catalog.sessions.commit_changes().await?;
+            in_work.remove_sessions(changed.agents.len() as u64);
             for agent in changed.agents {
                 let sessions = self.store.catalog.sessions.ids_of_agent(agent).await?;
                 sessions.into_iter().for_each(|id| self.backlog.push(id));
@@ -371,8 +378,12 @@ impl Indexer {
         let mut must_purge = false;
         // Before the live contexts: what was saved and cleared is then held by its session, and need not be indexed again.
         let mut sessions: Vec<Uuid> = changed.sessions.into_iter().collect();
-        sessions.drain(sessions.len().min(ROWS_AT_ONCE)..).for_each(|id| self.backlog.push(id));
+        let later = sessions.split_off(sessions.len().min(ROWS_AT_ONCE));
+        in_work.remove_sessions(later.len() as u64);
+        later.into_iter().for_each(|id| self.backlog.push(id));
+        let waiting = self.backlog.len();
         must_purge |= self.index_sessions(index, sessions, begun + BEFORE_LIVE).await?;
+        in_work.remove_sessions(self.backlog.len().saturating_sub(waiting) as u64);
         for conversation in live.into_keys() {
             must_purge |= self.index_live(index, conversation).await?;
             if self.stop.is_cancelled() {
@@ -383,8 +394,11 @@ impl Indexer {
             let ids = self.backlog.take(ROWS_AT_ONCE);
             in_work.add_sessions(ids.len() as u64);
             self.report(index, in_work, false);
+            let waiting = self.backlog.len();
             must_purge |= self.index_sessions(index, ids, end).await?;
+            in_work.remove_sessions(self.backlog.len().saturating_sub(waiting) as u64);
         }
+        self.report(index, in_work, false);
         let is_purging = self.must_purge;
         let writer = self.writer(index)?;
         writer.commit()?;
