@@ -131,8 +131,11 @@ pub struct SecretPlace {
     /// The first messages with a secret, from 1; at most 20.
     #[omit_empty]
     pub messages: Vec<u64>,
-    /// Each secret once.
+    /// Each secret once; at most 20.
     pub secrets: Vec<SecretCount>,
+    /// Number of other secrets.
+    #[omit_empty]
+    pub more_secrets: Option<u64>,
 }
 
 #[wire(Copy, PartialEq, Eq)]

@@ -147,5 +147,6 @@ fn secrets(place: &SecretPlace) -> String {
         let times = if secret.count > 1 { format!(" ({})", secret.count) } else { String::new() };
         format!("{} {}{times}", sanitize::one_line(&secret.kind), sanitize::one_line(&secret.fingerprint))
     };
-    place.secrets.iter().map(describe).collect::<Vec<_>>().join(", ")
+    let more = place.more_secrets.map(|more| format!("and {} more", group_digits(more)));
+    place.secrets.iter().map(describe).chain(more).collect::<Vec<_>>().join(", ")
 }

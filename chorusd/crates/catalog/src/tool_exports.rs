@@ -27,4 +27,7 @@ pub trait ToolExportTable: Debug + Send + Sync {
 
     /// Finds the export as a conversation, by the hash of its program and id.
     fn find(&self, conversation: String) -> CatalogRead<'_, Option<ToolExport>>;
+
+    /// Makes the exports of a session those of another one, which replaces it.
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()>;
 }

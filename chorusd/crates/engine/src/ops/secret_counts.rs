@@ -34,6 +34,18 @@ impl SecretCounts {
         }
     }
 
+    /// Adds what was found in a text whose start was searched before, without what was found in that start. A secret that was cut off there
+    /// was counted as another one, which it is not.
+    pub(super) fn add_once(&mut self, found: Vec<SecretMention>, before: Vec<SecretMention>) {
+        self.add(found, None);
+        for secret in before {
+            if let Some(count) = self.counts.get_mut(&secret) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        self.counts.retain(|_, count| *count > 0);
+    }
+
     /// Adds the secrets of another text.
     pub(super) fn merge(&mut self, other: Self) {
         for (secret, count) in other.counts {

@@ -2,6 +2,7 @@
 
 use chorus_catalog::{CatalogRead, CatalogWrite, ToolExport, ToolExportTable};
 use chorus_journal::{from_nanos, to_nanos};
+use uuid::Uuid;
 
 use super::CatalogDb;
 use crate::statement::call;
@@ -31,5 +32,9 @@ impl ToolExportTable for PostgresToolExportTable {
                 last_message_at: from_nanos(row.get(2)),
             }))
         })
+    }
+
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()> {
+        self.db.write(Ok(None), vec![call!("UPDATE tool_exports SET session_id = $2 WHERE session_id = $1", from, to)])
     }
 }

@@ -47,4 +47,12 @@ impl ToolExportTable for SqliteToolExportTable {
             Ok(found.optional()?)
         })
     }
+
+    fn move_to(&self, from: Uuid, to: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
+            let sql = "UPDATE tool_exports SET session_id = ?2 WHERE session_id = ?1";
+            conn.prepare_cached(sql)?.execute([from.as_bytes(), to.as_bytes()])?;
+            Ok(())
+        })
+    }
 }

@@ -24,6 +24,10 @@ const DEFAULT_LIMIT: u64 = 1_000;
 const MAX_LIMIT: u64 = 10_000;
 /// Sessions that are listed at once.
 const SESSIONS_AT_ONCE: u64 = 500;
+/// Schedules that are listed at once, of which an agent may have fewer.
+const SCHEDULES_AT_ONCE: u64 = 1_000;
+/// The limit on secrets that are named of a place.
+const MAX_SECRETS: usize = 20;
 /// Bytes of live messages that are read at once.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
 /// The limit on lines about what could not be read.
@@ -74,7 +78,10 @@ impl Findings {
         }
         self.result.total += 1;
         if self.result.total <= self.limit {
-            let place = SecretPlace { secrets: secrets.to_list(), messages: secrets.messages, ..place };
+            let mut named = secrets.to_list();
+            let rest = named.split_off(named.len().min(MAX_SECRETS));
+            let more = Some(rest.len() as u64).filter(|more| *more > 0);
+            let place = SecretPlace { secrets: named, more_secrets: more, messages: secrets.messages, ..place };
             self.result.places.push(place);
         }
     }
@@ -91,7 +98,7 @@ impl Findings {
 
 fn place(kind: SecretPlaceKind, agent: Option<&str>, id: Option<Uuid>, name: &str) -> SecretPlace {
     let (agent, name) = (agent.map(str::to_owned), name.to_owned());
-    SecretPlace { kind, agent, id, name, messages: Vec::new(), secrets: Vec::new() }
+    SecretPlace { kind, agent, id, name, messages: Vec::new(), secrets: Vec::new(), more_secrets: None }
 }
 
 async fn search_sessions(
@@ -100,20 +107,27 @@ async fn search_sessions(
     found: &mut Findings,
     progress: &mut OnProgress,
 ) -> Result<()> {
-    let (mut offset, mut read, mut elsewhere) = (0, 0, 0_u64);
+    let (mut after, mut read, mut elsewhere) = (0, 0, 0_u64);
+    let query = SessionQuery { agent, offset: 0, limit: 1, ..SessionQuery::default() };
+    let (_, total) = ops.store.catalog.sessions.list(query).await?;
     loop {
-        let query = SessionQuery { agent, offset, limit: SESSIONS_AT_ONCE, ..SessionQuery::default() };
-        let (rows, total) = ops.store.catalog.sessions.list(query).await?;
-        if rows.is_empty() {
+        // By their positions: none is passed over if others are saved or deleted meanwhile.
+        let page = ops.store.catalog.sessions.stamps_after(after, SESSIONS_AT_ONCE).await?;
+        if page.is_empty() {
+            // Pages have only those of the agents that this node has.
+            elsewhere += total.saturating_sub(read);
             if elsewhere > 0 && ops.store.sqlite().is_none() {
                 let what = format!("{elsewhere} sessions of agents of other nodes, or of destroyed ones");
                 found.skip(&what, &Error::invalid("search there: chorusctl doctor --secrets"));
             }
             return Ok(());
         }
-        offset += rows.len() as u64;
+        after = page.iter().map(|stamp| stamp.position).max().unwrap_or(after);
+        let mut rows = ops.store.catalog.sessions.get_all(page.iter().map(|stamp| stamp.id).collect()).await?;
+        rows.retain(|row| agent.is_none_or(|id| id == row.header.agent_id));
+        rows.sort_by_key(|row| (row.header.saved_at, row.header.id));
         for row in rows {
-            progress(read, total);
+            progress(read, total.max(read + 1));
             read += 1;
             let header = &row.header;
             if ops.agents.by_id(header.agent_id).is_none() {
@@ -137,8 +151,8 @@ async fn search_sessions(
 /// Finds the secrets of a session: of its messages and of its header. Returns true as well if its name may be made of one.
 async fn read_session(ops: &Ops, row: &SessionRow) -> Result<(SecretCounts, bool)> {
     let file = ops.sessions.open_messages(row).await?;
-    let (redactor, header, name) =
-        (ops.redactor.clone(), serde_json::to_string(&row.header).unwrap_or_default(), row.header.session_id.clone());
+    let header = serde_json::to_string(&ops.sessions.header_with_notes(row).await?).unwrap_or_default();
+    let (redactor, name) = (ops.redactor.clone(), row.header.session_id.clone());
     run_blocking(move || {
         let mut secrets = SecretCounts::default();
         secrets.add(redactor.find_secrets_in_json(&header), None);
@@ -218,14 +232,12 @@ async fn search_memory(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> 
 
 /// Searches the messages of schedules.
 async fn search_schedules(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {
-    let mut offset = 0;
-    loop {
-        let rows = ops.store.catalog.schedules.list(agent, offset, SESSIONS_AT_ONCE).await?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        offset += rows.len() as u64;
-        for row in rows {
+    let agents = match agent {
+        Some(id) => vec![id],
+        None => ops.store.catalog.agents.list(true).await?.into_iter().map(|row| row.id).collect(),
+    };
+    for agent in agents {
+        for row in ops.store.catalog.schedules.list(Some(agent), 0, SCHEDULES_AT_ONCE).await? {
             let mut secrets = SecretCounts::default();
             secrets.add(ops.redactor.find_secrets(row.message.as_bytes()), None);
             let entry = ops.agents.by_id(row.agent);
@@ -233,6 +245,7 @@ async fn search_schedules(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) 
             found.add(place(SecretPlaceKind::Schedule, agent, Some(row.id), &row.name), secrets);
         }
     }
+    Ok(())
 }
 
 async fn search_trash(ops: &Ops, agent: Option<Uuid>, found: &mut Findings) -> Result<()> {

@@ -92,21 +92,54 @@ pub async fn scrub(
         // Contexts that refer to it load it under the locks, where no file can be copied here.
         trash.fetch_file(&row).await?;
         await_adoption(trash, &row, &clean).await?;
+        // Without the locks, because it may be large.
+        let (copy, is_new) = write_copy(trash, &row, clean).await?;
+        move_children(trash, row.header.id).await?;
         let _no_restores = trash.sessions_lock.write().await;
         let _no_changes = trash.store.files.change_lock.lock().await;
         let now = trash.reload_row(row.clone()).await?;
         if now.sha256 != row.sha256 || now.file_stamp != row.file_stamp {
+            if is_new {
+                remove_outdated_copy(trash, row.header.id).await?;
+            }
             row = now;
             continue;
         }
         let of = now.header.clone();
-        result.scrubbed = Some(write_copy(trash, &now, clean).await?);
+        result.scrubbed = Some(copy);
         trash.store.catalog.imported_usage.move_to(of.id, copy_id(of.id)).await?;
+        trash.store.catalog.tool_exports.move_to(of.id, copy_id(of.id)).await?;
         purge::purge_row(trash, now).await?;
         purge::erase_copies(trash, of.id, of.agent_id).await?;
         return Ok(result);
     }
     Err(Error::busy())
+}
+
+/// Deletes the copy of a session that has changed since. Under the locks.
+async fn remove_outdated_copy(trash: &SessionTrash, original: Uuid) -> Result<()> {
+    let id = copy_id(original);
+    let Some(copy) = trash.store.catalog.sessions.get(id).await? else { return Ok(()) };
+    let agent = copy.header.agent_id;
+    purge::purge_row(trash, copy).await?;
+    purge::erase_copies(trash, id, agent).await
+}
+
+/// Makes the sessions that continue a session, or were branched from it, continue its copy.
+async fn move_children(trash: &SessionTrash, original: Uuid) -> Result<()> {
+    let agents = trash.agents.all().into_iter().map(|entry| entry.settings.id).collect();
+    let rows = trash.store.catalog.sessions.lineage(agents).await?;
+    let children: Vec<Uuid> =
+        rows.into_iter().filter(|row| row.parent_id == Some(original)).map(|row| row.id).collect();
+    for child in trash.store.catalog.sessions.get_all(children).await? {
+        let dir = trash.sessions.agent_dir(&child.header).await?;
+        let change = move |header: &mut SessionHeader| header.parent_id = Some(copy_id(original));
+        // One whose file cannot be read keeps its parent, which is only not found then.
+        if let Err(failure) = trash.store.update_session_header(child.header.id, dir, change).await {
+            tracing::warn!(session = child.header.session_id, %failure, "cannot record the new parent of a session");
+        }
+    }
+    Ok(())
 }
 
 /// Waits until the catalog has the copy whose file a crash has left without a row, which happens soon after the start.
@@ -155,7 +188,8 @@ fn copy_id(original: Uuid) -> Uuid {
 /// Reads a session, and makes a copy of its header and its messages without secrets.
 async fn clean_copy(trash: &SessionTrash, redactor: &Arc<Redactor>, row: &SessionRow) -> Result<CleanSession> {
     let file = trash.sessions.open_messages(row).await?;
-    let (redactor, header, dir) = (redactor.clone(), row.header.clone(), trash.home.join(chorus_store::DB_DIR));
+    let header = trash.sessions.header_with_notes(row).await?;
+    let (redactor, dir) = (redactor.clone(), trash.home.join(chorus_store::DB_DIR));
     run_blocking(move || clean_messages(&file, &redactor, header, &dir)).await
 }
 
@@ -237,13 +271,13 @@ async fn begins_with(trash: &SessionTrash, session: &SessionRow, body: &Arc<Spoo
     .await
 }
 
-/// Writes the copy, unless an earlier scrub has written it already.
-async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession) -> Result<Session> {
+/// Writes the copy, unless an earlier scrub has written it already. Returns true as well if it is new.
+async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession) -> Result<(Session, bool)> {
     let id = copy_id(row.header.id);
     if let Some(copy) = trash.store.catalog.sessions.get(id).await? {
         // An imported conversation may have been continued in the copy since then.
         if copy.sha256 == clean.body.sha256 || begins_with(trash, &copy, &clean.body).await? {
-            return trash.sessions.describe(copy).await;
+            return Ok((trash.sessions.describe(copy).await?, false));
         }
         let name = &copy.header.session_id;
         return Err(Error::new(
@@ -291,5 +325,5 @@ async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession)
     if let Err(failure) = trash.store.catalog.sessions.touch(id, row.last_used_at).await {
         tracing::warn!(session = %id, %failure, "cannot record the last use of a scrubbed session");
     }
-    Ok(copy)
+    Ok((copy, true))
 }

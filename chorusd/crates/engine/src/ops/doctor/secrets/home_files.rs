@@ -12,6 +12,12 @@ use crate::ops::secret_counts::SecretCounts;
 /// Lines are searched together, up to this many bytes, because a secret may have several.
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// Bytes of a block that are searched again with the next one, because a secret may lie across both: more than the longest secret has.
+const OVERLAP_BYTES: usize = 64 << 10;
+
+/// Longest line of JSON that is searched as a whole.
+const MAX_JSON_LINE_BYTES: u64 = 64 << 20;
+
 /// Directories of a home that are not searched here: databases and what is made of them, and the trash, which is searched separately.
 const LEFT_OUT_OF_HOME: [&str; 7] = ["db", "index", "embeddings", "cache", "run", "trash", "worktrees"];
 
@@ -83,21 +89,27 @@ pub(super) fn search_file(path: &Path, redactor: &Redactor, secrets: &mut Secret
     let mut file = BufReader::with_capacity(64 << 10, File::open(path).map_err(failed)?);
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let mut block = Vec::new();
+    if is_json {
+        // Each line as a whole: its texts cannot be read in parts.
+        while (&mut file).take(MAX_JSON_LINE_BYTES).read_until(b'\n', &mut block).map_err(failed)? > 0 {
+            secrets.add(redactor.find_secrets_in_json(&String::from_utf8_lossy(&block)), None);
+            block.clear();
+        }
+        return Ok(());
+    }
+    // Number of bytes at the start of the block that were searched with the block before.
+    let mut searched = 0;
     loop {
         // A line may be as long as the file.
         let length = (&mut file).take(BLOCK_BYTES as u64).read_until(b'\n', &mut block).map_err(failed)?;
-        if is_json {
-            if length == 0 {
-                return Ok(());
-            }
-            secrets.add(redactor.find_secrets_in_json(&String::from_utf8_lossy(&block)), None);
-            block.clear();
-        } else if length == 0 || block.len() >= BLOCK_BYTES {
-            secrets.add(redactor.find_secrets(&block), None);
-            block.clear();
-            if length == 0 {
-                return Ok(());
-            }
+        if length > 0 && block.len() < searched + BLOCK_BYTES {
+            continue;
         }
+        secrets.add_once(redactor.find_secrets(&block), redactor.find_secrets(&block[..searched]));
+        if length == 0 {
+            return Ok(());
+        }
+        block.drain(..block.len().saturating_sub(OVERLAP_BYTES));
+        searched = block.len();
     }
 }
