@@ -9,6 +9,7 @@ mod first_run;
 mod forget;
 mod growth;
 mod kill;
+mod live;
 mod problems;
 mod programs;
 mod rules;

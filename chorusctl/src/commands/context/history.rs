@@ -86,6 +86,9 @@ pub(super) struct SessionRow {
     tags: Vec<String>,
     available: bool,
     corrupt: Option<String>,
+    /// Its program has just added something, and capture follows it.
+    #[serde(skip)]
+    is_live: bool,
 }
 
 impl SessionRow {
@@ -145,7 +148,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             if args.rows.needs_all_rows() {
                 return print_arranged(app, table, params, (size, &args), &next_page);
             }
-            let result = parse_result(&app.call_raw::<History>(&params)?)?;
+            let mut result = parse_result::<HistoryResult<SessionRow>>(&app.call_raw::<History>(&params)?)?;
+            session_table::mark_live(app, &mut result.sessions);
             // With columns, `--long` prints the table whole.
             let long = args.long && args.rows.columns.is_empty();
             if args.long {
@@ -241,6 +245,7 @@ fn print_arranged(
     if args.long {
         table.print_whole();
     }
+    session_table::mark_live(app, &mut sessions);
     let agents = args.all_agents || args.rows.names("agent") || has_several_agents(&sessions);
     session_table::add_rows(&mut table, &mut app.stdout, &sessions, 1, agents);
     let total = table.count_rows() as u64;

@@ -1,13 +1,17 @@
 //! The table of `chorusctl context history`.
 
+use chorus_proto::SessionSource;
+use chorus_proto::methods::capture::{Status, StatusParams};
+
 use super::SessionRow;
+use crate::app::App;
 use crate::commands::format;
 use crate::ui::time::Clock;
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// The limit on the width of a project's name.
 const MAX_PROJECT_COLUMNS: usize = 14;
-/// An imported conversation is live if its last message is newer than so many minutes.
+/// A captured conversation is live if its last message is newer than so many minutes.
 const LIVE_MINUTES: i64 = 10;
 
 pub(super) const COLUMNS: [Column; 8] = [
@@ -44,10 +48,30 @@ fn conversation(session: &SessionRow) -> String {
     session.conversation.as_ref().map_or_else(String::new, |conversation| sanitize::one_line(&conversation.name))
 }
 
+/// Marks the conversations to which their programs have just added something, as far as capture follows these programs: others were only
+/// imported, and stay as they are.
+pub(super) fn mark_live(app: &mut App, sessions: &mut [SessionRow]) {
+    let mut recent = Vec::new();
+    for session in sessions {
+        let is_recent = |source: &&SessionSource| app.stdout.clock().is_recent(source.ended_at, LIVE_MINUTES);
+        if let Some(program) = session.source.as_ref().filter(is_recent).map(|source| source.program.clone()) {
+            recent.push((session, program));
+        }
+    }
+    if recent.is_empty() {
+        return;
+    }
+    // Without an answer, none is said to be live.
+    let Ok(status) = app.call::<Status>(&StatusParams::default()) else { return };
+    let follows = |program: &str| status.sources.iter().any(|source| source.on && source.source == program);
+    for (session, program) in recent {
+        session.is_live = !status.paused && follows(&program);
+    }
+}
+
 /// Returns the time of a session, or `live` for a conversation to which its program has just added something.
 pub(super) fn when(session: &SessionRow, clock: &Clock) -> String {
-    let is_live = session.source.as_ref().is_some_and(|source| clock.is_recent(source.ended_at, LIVE_MINUTES));
-    if is_live { "live".to_owned() } else { clock.local_date_time(session.when()) }
+    if session.is_live { "live".to_owned() } else { clock.local_date_time(session.when()) }
 }
 
 /// Returns the id with the part marked that is enough to name the session.
