@@ -33,6 +33,7 @@ const BEFORE_DUE_SLOTS: &str = "
     ALTER TABLE nodes DROP COLUMN forgotten;
     DROP FUNCTION forget_node;
     DROP TABLE schedules;
+    DROP TABLE deleted_sessions;
     DELETE FROM migrations WHERE number > 17;
     INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at)
         VALUES (1, gen_random_uuid(), 0, 0, 1500000000000000000);";

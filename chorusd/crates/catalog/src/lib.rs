@@ -62,7 +62,9 @@ pub use schedules::{
 };
 pub use session_changes::{ChangedRows, SessionChanges};
 pub use session_query::SessionQuery;
-pub use session_row::{BodyRow, NewSession, SessionPlacement, SessionRow, SessionStamp, UnusedSession, place_of};
+pub use session_row::{
+    BodyRow, DeletedSession, NewSession, SessionPlacement, SessionRow, SessionStamp, UnusedSession, place_of,
+};
 pub use sessions::{MAX_MATCHES, MAX_REVISIONS, MAX_SESSIONS_SEARCHED, SessionTable};
 pub use settings::{SettingTable, is_node_setting};
 pub use short_ids::{ShortId, uuid_range};

@@ -106,5 +106,13 @@ pub struct SessionStamp {
     pub file_stamp: String,
 }
 
+/// A session whose row was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeletedSession {
+    pub id: Uuid,
+    pub agent: Uuid,
+    pub deleted_at: Timestamp,
+}
+
 /// Time of the last use of a session, its id and its agent's id.
 pub type UnusedSession = (Timestamp, Uuid, Uuid);

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    CatalogRead, CatalogWrite, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges, SessionName,
-    SessionQuery, SessionRow, SessionStamp, ShortId, UnusedSession,
+    CatalogRead, CatalogWrite, DeletedSession, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges,
+    SessionName, SessionQuery, SessionRow, SessionStamp, ShortId, UnusedSession,
 };
 
 /// Limit of the sessions that are listed if several match a name, a prefix, a slug or words of a title.
@@ -171,6 +171,10 @@ pub trait SessionTable: Debug + Send + Sync {
 
     /// Returns up to `limit` keys of bodies of all agents' sessions, those after `after`, in the order of their bytes.
     fn body_keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>>;
+
+    /// Lists the sessions of all agents that were deleted since then. A database that one process uses records none: no copies of their files
+    /// are elsewhere.
+    fn deleted_since(&self, since: Timestamp) -> CatalogRead<'_, Vec<DeletedSession>>;
 
     /// Lists the names of the agent's sessions whose files cannot be read.
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>>;

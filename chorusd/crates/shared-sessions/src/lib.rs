@@ -3,19 +3,21 @@
 //!
 //! [`SharedSessions::table`] stands in front of the table of sessions, so that no row gets messages that are not in the
 //! bucket. Invariants: an object is written before the row that names it; a copy is deleted only if its row names its
-//! messages. See docs/design/session-objects.md.
+//! messages, or if its session was deleted. See docs/design/session-objects.md.
 
 #![warn(unreachable_pub)]
 
 mod body_rows;
 mod copies;
 mod eviction;
+mod leftovers;
 mod read_times;
 mod table;
 mod upkeep;
 mod upload;
 mod workspaces;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use chorus_journal::Ownership;
 use chorus_session_objects::{Bucket, ObjectBodies, Prefix, SessionBodies};
 use chorus_store::SessionFiles;
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 pub use eviction::EvictionReport;
 use read_times::ReadTimes;
@@ -71,6 +74,8 @@ pub struct SharedSessions {
     clock: Clock,
     fetching: [Mutex<()>; FETCH_LOCKS],
     reads: ReadTimes,
+    /// Deleted sessions whose files were looked for here.
+    deletions_seen: Mutex<HashSet<Uuid>>,
 }
 
 impl fmt::Debug for SharedSessions {
@@ -97,6 +102,7 @@ impl SharedSessions {
             clock: parts.clock,
             fetching: std::array::from_fn(|_| Mutex::default()),
             reads: ReadTimes::default(),
+            deletions_seen: Mutex::default(),
         })
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{
-    CatalogRead, CatalogWrite, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges, SessionName,
-    SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
+    CatalogRead, CatalogWrite, DeletedSession, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges,
+    SessionName, SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
 };
 use chorus_proto::SessionHeader;
 use chorus_session::conversation::ConversationKey;
@@ -229,6 +229,10 @@ impl SessionTable for SharedSessionTable {
 
     fn named_bodies(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>> {
         self.0.sessions.named_bodies(keys)
+    }
+
+    fn deleted_since(&self, since: Timestamp) -> CatalogRead<'_, Vec<DeletedSession>> {
+        self.0.sessions.deleted_since(since)
     }
 
     fn body_keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>> {

@@ -1,4 +1,4 @@
-//! Upkeep from time to time: the sweep of the bucket, and the limit of the copies.
+//! Upkeep from time to time: the sweep of the bucket, files of deleted sessions, and the limit of the copies.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -82,6 +82,11 @@ impl SharedSessions {
     pub(crate) async fn keep_up(&self) {
         let mut next_sweep = self.clock.ticks().after(FIRST_SWEEP);
         loop {
+            match self.delete_leftovers().await {
+                Ok(0) => {}
+                Ok(deleted) => tracing::info!(deleted, "deleted the files of sessions that were deleted elsewhere"),
+                Err(failure) => tracing::warn!(%failure, "cannot delete the files of deleted sessions; retrying"),
+            }
             match self.evict().await {
                 Ok(report) if report.deleted > 0 => {
                     tracing::info!(deleted = report.deleted, bytes = report.bytes, "deleted copies of sessions");

@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0018_due_slots.sql"),
     include_str!("../migrations/0019_forgotten_nodes.sql"),
     include_str!("../migrations/0020_schedules.sql"),
+    include_str!("../migrations/0021_deleted_sessions.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

@@ -52,6 +52,34 @@ async fn copies_that_were_not_read_for_longest_are_deleted_until_the_others_fit(
 }
 
 #[tokio::test]
+async fn a_session_that_another_node_deletes_leaves_no_file() -> Result {
+    let Some(pair) = Pair::start().await? else { return Ok(()) };
+    let [purged, deleted, kept] =
+        ["one", "two", "three"].map(|name| header(pair.agent, &format!("2027-01-15_{name}"), 3));
+    for header in [&purged, &deleted, &kept] {
+        pair.a.save(header, &messages(3, 10)).await?;
+    }
+    pair.move_agent(&pair.a, &pair.b).await?;
+    for header in [&purged, &deleted, &kept] {
+        pair.b.read(header.id).await?;
+    }
+    // A file of which nobody knows anything, for example one that somebody has put there.
+    let stray = pair.b.path(&kept).with_file_name("2027-01-15_stray.json");
+    let unknown = chorus_proto::SessionHeader { id: Uuid::new_v4(), ..kept.clone() };
+    let text = fs::read_to_string(pair.b.path(&kept))?.replace(&kept.id.to_string(), &unknown.id.to_string());
+    fs::write(&stray, text)?;
+    pair.move_agent(&pair.b, &pair.a).await?;
+    pair.a.store.catalog.sessions.purge(purged.id).await?;
+    pair.a.store.catalog.sessions.delete(deleted.id).await?;
+    assert_eq!(pair.b.shared.delete_leftovers().await?, 2);
+    let left = [&purged, &deleted, &kept].map(|header| pair.b.path(header).exists());
+    assert_eq!((left, stray.exists()), ([false, false, true], true));
+    assert_eq!(pair.b.shared.delete_leftovers().await?, 0);
+    assert_eq!(pair.b.read(kept.id).await?.1.len(), 3);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_file_whose_messages_are_nowhere_else_is_never_deleted() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
     let (bucket, agent) = (tempfile::tempdir()?, Uuid::new_v4());

@@ -25,6 +25,8 @@ const NOT_COPIED: &[&str] = &[
     "discord_leases",
     "discord_handed",
     "discord_members",
+    // About copies on other machines.
+    "deleted_sessions",
     // The files are the truth in SQLite.
     "agent_files",
     // They are made again: the workspaces are on the machine that copies.

@@ -7,7 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_catalog::{CatalogWrite, ImportedUsage, NewSession, SessionChanges, SessionPlacement, SessionRow};
 use chorus_journal::to_nanos;
 use chorus_proto::SessionHeader;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -25,6 +25,9 @@ fn delete_exact_call(session: &SessionHeader) -> Call {
     let sql = "DELETE FROM sessions WHERE id = $1 AND agent_id = $2 AND session_id = $3";
     call!(sql, session.id, session.agent_id, session.session_id.clone())
 }
+
+/// How long deletions are recorded for nodes that do not run.
+const DELETIONS_KEPT: SignedDuration = SignedDuration::from_hours(366 * 24);
 
 fn delete_call(id: Uuid) -> Call {
     call!("DELETE FROM sessions WHERE id = $1", id)
@@ -142,7 +145,18 @@ impl PostgresSessionTable {
 
     /// Deletes the row of a session, and with `purge` its usage.
     pub(super) fn delete_row(&self, id: Uuid, purge: bool) -> CatalogWrite<()> {
-        let mut calls = vec![self.db.require_session(id), delete_call(id)];
+        let now = Timestamp::now();
+        let forgotten = now.checked_sub(DELETIONS_KEPT).unwrap_or(Timestamp::MIN);
+        let mut calls = vec![
+            self.db.require_session(id),
+            call!(
+                "INSERT INTO deleted_sessions (session_id, agent_id, deleted_at) SELECT id, agent_id, $2 FROM sessions WHERE id = $1",
+                id,
+                to_nanos(now)
+            ),
+            call!("DELETE FROM deleted_sessions WHERE deleted_at < $1", to_nanos(forgotten)),
+            delete_call(id),
+        ];
         if purge {
             calls.extend(delete_calls(id));
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_catalog::{
-    CatalogRead, CatalogWrite, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges, SessionName,
-    SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
+    CatalogRead, CatalogWrite, DeletedSession, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges,
+    SessionName, SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
 };
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::SessionHeader;
@@ -197,6 +197,19 @@ impl SessionTable for PostgresSessionTable {
             let sql = "SELECT body_key FROM sessions WHERE body_key = ANY ($1)";
             let rows = self.db.read(sql, &[&keys]).await?;
             Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
+    fn deleted_since(&self, since: Timestamp) -> CatalogRead<'_, Vec<DeletedSession>> {
+        Box::pin(async move {
+            let sql = "SELECT session_id, agent_id, deleted_at FROM deleted_sessions WHERE deleted_at >= $1 ORDER BY deleted_at";
+            let rows = self.db.read(sql, &[&to_nanos(since)]).await?;
+            let read = |row: &tokio_postgres::Row| DeletedSession {
+                id: row.get(0),
+                agent: row.get(1),
+                deleted_at: from_nanos(row.get(2)),
+            };
+            Ok(rows.iter().map(read).collect())
         })
     }
 

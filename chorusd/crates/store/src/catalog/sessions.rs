@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_catalog::{
-    CatalogRead, CatalogWrite, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges, SessionName,
-    SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
+    CatalogRead, CatalogWrite, DeletedSession, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges,
+    SessionName, SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
 };
 use chorus_journal::to_nanos;
 use chorus_proto::SessionHeader;
@@ -226,6 +226,10 @@ impl SessionTable for SqliteSessionTable {
 
     fn named_bodies(&self, _keys: Vec<String>) -> CatalogRead<'_, HashSet<String>> {
         Box::pin(async { Ok(HashSet::new()) })
+    }
+
+    fn deleted_since(&self, _since: Timestamp) -> CatalogRead<'_, Vec<DeletedSession>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     fn body_keys(&self, _after: Option<String>, _limit: u64) -> CatalogRead<'_, Vec<String>> {
