@@ -286,5 +286,9 @@ fn a_narrower_terminal_keeps_no_pieces_of_a_bar() {
     let (_, shown, _) = import.wait_for_exit();
     let at = cleared.iter().filter_map(|cleared| shown.find(cleared)).min().expect("the rows were cleared");
     let bars = drawn(&shown[at..]).into_iter().filter(|line| line.contains('━') || line.contains('─'));
-    assert!(bars.clone().all(|line| line.trim_start_matches("[J").chars().count() < 30), "{:?}", bars.collect::<Vec<_>>());
+    assert!(
+        bars.clone().all(|line| line.trim_start_matches("[J").chars().count() < 30),
+        "{:?}",
+        bars.collect::<Vec<_>>()
+    );
 }

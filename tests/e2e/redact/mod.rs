@@ -4,6 +4,7 @@ mod appended;
 mod false_positives;
 mod fixture;
 mod planted;
+mod scrubbed;
 pub mod secrets;
 mod stored;
 mod tools;

@@ -13,13 +13,13 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 
+/// Longest text on standard input.
+const MAX_STDIN_BYTES: u64 = 16 << 20;
+
 /// Check a configuration file
 ///
 /// Reads the file as a daemon does when it starts, with the environment of this shell. An error names the line, the column and the key. `-`
 /// reads standard input.
-/// Longest text on standard input.
-const MAX_STDIN_BYTES: u64 = 16 << 20;
-
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// File [default: config.toml]

@@ -26,7 +26,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             return Ok(());
         }
         let conversation = done.schedule.conversation.as_deref().map(sanitize::one_line);
-        let conversation = conversation.unwrap_or_else(|| format!("schedule-{name}").into());
+        let conversation = conversation.unwrap_or_else(|| format!("schedule-{name}"));
         let agent = agent_option(&done.schedule.agent, app);
         writeln!(app.stdout, "  its reply: chorusctl {agent}-C {conversation} show")?;
         writeln!(app.stdout, "  how it ended: chorusctl {agent}schedule show {name}")

@@ -44,7 +44,7 @@ pub(super) const COMMAND: Command = Command {
                 optional("every", "Interval, for example 4h", OptionKind::Text(40)),
                 optional("in", "Time until its only run, for example 20m", OptionKind::Text(40)),
                 optional("tz", "Time zone of cron, for example Europe/Berlin", OptionKind::Text(64)),
-                optional("missed", "What happens to missed runs", OptionKind::OneOf(&["run", "skip"])),
+                optional("missed", "How missed runs are handled", OptionKind::OneOf(&["run", "skip"])),
                 AGENT_OPTION,
             ],
         },

@@ -195,15 +195,6 @@ impl AgentClaims {
         Ok(row.and_then(|row| self.describe_row(row)))
     }
 
-    /// Returns the name of an agent that is not destroyed, even if its configuration cannot be used. Claims nothing.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn name(&self, agent: Uuid) -> Result<Option<String>> {
-        let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
-        Ok(rows.into_iter().find(|row| row.status == AgentStatus::Active).map(|row| row.name))
-    }
-
     /// As [`AgentClaims::describe`], by name.
     pub async fn describe_by_name(&self, name: &str) -> Result<Option<Arc<AgentEntry>>> {
         let row = self.store.catalog.agents.find(name.to_owned()).await?;

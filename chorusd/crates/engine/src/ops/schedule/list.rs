@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chorus_base::error::{Error, Result};
 use chorus_config::Config;
+use chorus_proto::AgentStatus;
 use chorus_proto::methods::schedule::{ListParams, ListResult};
 use uuid::Uuid;
 
@@ -48,7 +49,10 @@ pub async fn list(schedules: &Schedules, config: &Config, params: ListParams) ->
                 let name = match schedules.agents.index.by_id(row.agent) {
                     Some(entry) => Some(entry.settings.name.clone()),
                     // Also if its configuration cannot be used.
-                    None => schedules.agents.claims.name(row.agent).await?,
+                    None => {
+                        let rows = schedules.agents.table.list_by_id(vec![row.agent]).await?;
+                        rows.into_iter().find(|row| row.status == AgentStatus::Active).map(|row| row.name)
+                    }
                 };
                 names.insert(row.agent, name.clone());
                 name

@@ -7,6 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_catalog::SessionRow;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
+use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::{Selector, slug};
 use chorus_store::session_files;
@@ -60,6 +61,17 @@ impl SessionReader {
             }
             _ => self.open_row(self.resolve_to_read(by, target, agent_said, text, command).await?).await,
         }
+    }
+
+    /// Returns the header of a session with its notes, which only its file has.
+    ///
+    /// # Errors
+    /// `session_not_found` if the file is missing.
+    pub async fn header_with_notes(&self, row: &SessionRow) -> Result<SessionHeader> {
+        let path = self.local_path(row).await?;
+        let read = run_blocking(move || session_files::read_header(&path)).await?;
+        let notes = read.map(|of_file| of_file.working_set);
+        Ok(SessionHeader { working_set: notes.unwrap_or_else(|| row.header.working_set.clone()), ..row.header.clone() })
     }
 
     /// Returns the path of a session's file, which is copied to this machine first if it is not there and its body is

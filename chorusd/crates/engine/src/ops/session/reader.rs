@@ -441,17 +441,6 @@ impl SessionReader {
         opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
     }
 
-    /// Returns the header of a session with its notes, which only its file has.
-    ///
-    /// # Errors
-    /// `session_not_found` if the file is missing.
-    pub async fn header_with_notes(&self, row: &SessionRow) -> Result<SessionHeader> {
-        let path = self.local_path(row).await?;
-        let read = run_blocking(move || session_files::read_header(&path)).await?;
-        let notes = read.map(|of_file| of_file.working_set);
-        Ok(SessionHeader { working_set: notes.unwrap_or_else(|| row.header.working_set.clone()), ..row.header.clone() })
-    }
-
     /// Reads the file of a session. Returns true as well if its messages were changed since it was saved.
     ///
     /// # Errors
