@@ -92,37 +92,31 @@ pub async fn scrub(
         // Contexts that refer to it load it under the locks, where no file can be copied here.
         trash.fetch_file(&row).await?;
         await_adoption(trash, &row, &clean).await?;
-        // Without the locks, because it may be large.
-        let (copy, is_new) = write_copy(trash, &row, clean).await?;
-        move_children(trash, row.header.id).await?;
         let _no_restores = trash.sessions_lock.write().await;
-        let _no_changes = trash.store.files.change_lock.lock().await;
+        let no_changes = trash.store.files.change_lock.lock().await;
         let now = trash.reload_row(row.clone()).await?;
         if now.sha256 != row.sha256 || now.file_stamp != row.file_stamp {
-            if is_new {
-                remove_outdated_copy(trash, row.header.id).await?;
-            }
             row = now;
             continue;
         }
+        // Under the locks, so that neither an import nor a deletion finds both, or the copy alone.
         let of = now.header.clone();
-        result.scrubbed = Some(copy);
+        result.scrubbed = Some(write_copy(trash, &now, clean).await?);
         trash.store.catalog.imported_usage.move_to(of.id, copy_id(of.id)).await?;
         trash.store.catalog.tool_exports.move_to(of.id, copy_id(of.id)).await?;
         purge::purge_row(trash, now).await?;
-        purge::erase_copies(trash, of.id, of.agent_id).await?;
+        drop(no_changes);
+        finish(trash, of.id, of.agent_id).await?;
         return Ok(result);
     }
     Err(Error::busy())
 }
 
-/// Deletes the copy of a session that has changed since. Under the locks.
-async fn remove_outdated_copy(trash: &SessionTrash, original: Uuid) -> Result<()> {
-    let id = copy_id(original);
-    let Some(copy) = trash.store.catalog.sessions.get(id).await? else { return Ok(()) };
-    let agent = copy.header.agent_id;
-    purge::purge_row(trash, copy).await?;
-    purge::erase_copies(trash, id, agent).await
+/// What is left to do once the row of the original is deleted: its children continue the copy, and no file has its content.
+async fn finish(trash: &SessionTrash, original: Uuid, agent: Uuid) -> Result<()> {
+    move_children(trash, original).await?;
+    let _no_changes = trash.store.files.change_lock.lock().await;
+    purge::erase_copies(trash, original, agent).await
 }
 
 /// Makes the sessions that continue a session, or were branched from it, continue its copy.
@@ -169,10 +163,9 @@ async fn finish_interrupted(trash: &SessionTrash, agent: Uuid, session: &str) ->
     let Some(copy) = trash.store.catalog.sessions.get(copy_id(id)).await? else { return Ok(None) };
     let live_in = purge::find_live(trash, id);
     let _no_restores = trash.sessions_lock.write().await;
-    let _no_changes = trash.store.files.change_lock.lock().await;
     // The database may still hold its content.
     trash.store.catalog.sessions.purge(id).await?;
-    purge::erase_copies(trash, id, agent).await?;
+    finish(trash, id, agent).await?;
     let scrubbed = Some(trash.sessions.describe(copy).await?);
     Ok(Some(ScrubResult { id, session_id, secrets: Vec::new(), messages: 0, scrubbed, live_in }))
 }
@@ -271,13 +264,13 @@ async fn begins_with(trash: &SessionTrash, session: &SessionRow, body: &Arc<Spoo
     .await
 }
 
-/// Writes the copy, unless an earlier scrub has written it already. Returns true as well if it is new.
-async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession) -> Result<(Session, bool)> {
+/// Writes the copy, unless an earlier scrub has written it already.
+async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession) -> Result<Session> {
     let id = copy_id(row.header.id);
     if let Some(copy) = trash.store.catalog.sessions.get(id).await? {
         // An imported conversation may have been continued in the copy since then.
         if copy.sha256 == clean.body.sha256 || begins_with(trash, &copy, &clean.body).await? {
-            return Ok((trash.sessions.describe(copy).await?, false));
+            return trash.sessions.describe(copy).await;
         }
         let name = &copy.header.session_id;
         return Err(Error::new(
@@ -325,5 +318,5 @@ async fn write_copy(trash: &SessionTrash, row: &SessionRow, clean: CleanSession)
     if let Err(failure) = trash.store.catalog.sessions.touch(id, row.last_used_at).await {
         tracing::warn!(session = %id, %failure, "cannot record the last use of a scrubbed session");
     }
-    Ok((copy, true))
+    Ok(copy)
 }
