@@ -12,13 +12,17 @@ use uuid::Uuid;
 
 use crate::SharedSessions;
 
-/// A request that began before the deletion may still make a copy within this time.
-const MAX_REQUEST_TIME: SignedDuration = SignedDuration::from_mins(15);
+/// Deletions of this last time are looked at again each time: a request that began before one may have made a copy since, and the clock of the
+/// node that recorded it may be slow.
+const LOOK_BACK: SignedDuration = SignedDuration::from_hours(1);
 
-/// Returns the session files in a directory whose sessions are among `deleted`. Blocks.
-fn find_files(dir: &Path, deleted: &HashSet<Uuid>) -> Vec<(Uuid, PathBuf)> {
+/// Returns the session files in a directory whose sessions are among `deleted`. Opens only those whose names are not in `known`, so that the
+/// times at which the others were read stay. Blocks.
+fn find_files(dir: &Path, known: &HashSet<String>, deleted: &HashSet<Uuid>) -> Vec<(Uuid, PathBuf)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let is_unknown = |path: &Path| path.file_stem().is_some_and(|name| !known.contains(&*name.to_string_lossy()));
+    let files =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "json") && is_unknown(path));
     let id_of = |path: &Path| session_files::read_header(path).ok().flatten().map(|header| header.id);
     let found = files.filter_map(|path| Some((id_of(&path).filter(|id| deleted.contains(id))?, path)));
     found.collect()
@@ -26,24 +30,26 @@ fn find_files(dir: &Path, deleted: &HashSet<Uuid>) -> Vec<(Uuid, PathBuf)> {
 
 impl SharedSessions {
     /// Deletes the files of sessions that were deleted, by whatever node. Returns their number. A session that has a row is there again, and a
-    /// file of which no deletion is recorded stays.
+    /// file of which no deletion is recorded stays. The first call looks at all recorded deletions, the next ones at those since then.
     ///
     /// # Errors
     /// `storage_failed`; what was deleted by then stays so, and the rest is tried again.
     pub async fn delete_leftovers(&self) -> Result<u64> {
-        let mut seen = self.deletions_seen.lock().await;
-        let now = Timestamp::now();
+        let mut seen_until = self.deletions_seen_until.lock().await;
+        let now = self.clock.now();
+        let since = seen_until.map_or(Timestamp::MIN, |at| at.saturating_sub(LOOK_BACK).unwrap_or(at));
         let mut by_agent: HashMap<Uuid, HashSet<Uuid>> = HashMap::new();
-        let recorded = self.sessions.deleted_since(Timestamp::MIN).await?;
-        for deleted in recorded.iter().filter(|deleted| !seen.contains(&deleted.id)) {
+        for deleted in self.sessions.deleted_since(since).await? {
             by_agent.entry(deleted.agent).or_default().insert(deleted.id);
         }
         let mut count = 0;
         for agent in self.agents.list(false).await? {
             let Some(ids) = by_agent.remove(&agent.id) else { continue };
             let dir = self.home.join(&agent.dir).join("sessions");
-            for (id, path) in run_blocking(move || Ok(find_files(&dir, &ids))).await? {
-                // Nobody changes the file in between.
+            let stamps = self.sessions.file_stamps(agent.id).await?;
+            let known = stamps.into_iter().map(|(name, _)| name).collect();
+            for (id, path) in run_blocking(move || Ok(find_files(&dir, &known, &ids))).await? {
+                // Nobody changes the file in between, or puts it back.
                 let _still = self.files.change_lock.lock().await;
                 if !self.sessions.get_all(vec![id]).await?.is_empty() {
                     continue;
@@ -56,8 +62,7 @@ impl SharedSessions {
                 count += 1;
             }
         }
-        let is_over = |at: Timestamp| now.duration_since(at) > MAX_REQUEST_TIME;
-        *seen = recorded.into_iter().filter(|deleted| is_over(deleted.deleted_at)).map(|deleted| deleted.id).collect();
+        *seen_until = Some(now);
         Ok(count)
     }
 }

@@ -17,7 +17,6 @@ mod upkeep;
 mod upload;
 mod workspaces;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,8 +26,8 @@ use chorus_clock::Clock;
 use chorus_journal::Ownership;
 use chorus_session_objects::{Bucket, ObjectBodies, Prefix, SessionBodies};
 use chorus_store::SessionFiles;
+use jiff::Timestamp;
 use tokio::sync::Mutex;
-use uuid::Uuid;
 
 pub use eviction::EvictionReport;
 use read_times::ReadTimes;
@@ -74,8 +73,8 @@ pub struct SharedSessions {
     clock: Clock,
     fetching: [Mutex<()>; FETCH_LOCKS],
     reads: ReadTimes,
-    /// Deleted sessions whose files were looked for here.
-    deletions_seen: Mutex<HashSet<Uuid>>,
+    /// When the files of deleted sessions were last looked for here.
+    deletions_seen_until: Mutex<Option<Timestamp>>,
 }
 
 impl fmt::Debug for SharedSessions {
@@ -102,7 +101,7 @@ impl SharedSessions {
             clock: parts.clock,
             fetching: std::array::from_fn(|_| Mutex::default()),
             reads: ReadTimes::default(),
-            deletions_seen: Mutex::default(),
+            deletions_seen_until: Mutex::default(),
         })
     }
 

@@ -193,6 +193,8 @@ async fn restore_session(
     let name = trash.store.files.reserve_name(settings.id, &settings.dir, &note.name, &taken);
     let name = &name.key().1;
     let target = path_of(&settings.dir, name);
+    // A file without a row whose deletion is recorded would be taken for a leftover.
+    let _no_changes = trash.store.files.change_lock.lock().await;
     let entry = move_out(entry, &target).await?;
     match add_session_row(trash, settings, name, of, target.clone()).await {
         Ok(row) => {
