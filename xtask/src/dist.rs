@@ -21,13 +21,15 @@ const STATIC_TARGET: &str =
 const DEBIAN_ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
 /// Compiles SQLite and the cryptography for the static target.
 const STATIC_COMPILER: &str = "musl-gcc";
+/// Makes chorusctl static with glibc, too: it asks for no names of hosts and users.
+const STATIC_FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 /// Names of the programs, and of their packages.
 const PROGRAMS: [&str; 2] = ["chorusctl", "chorusd"];
 
 /// Build the packages: a Debian package, a tarball and their checksums
 ///
 /// Needs cargo-deb (`cargo install cargo-deb`) for the Debian package, and for static programs in the tarball the target
-/// x86_64-unknown-linux-musl (`rustup target add`) and musl-gcc (Debian: musl-tools). docs/RELEASING.md
+/// x86_64-unknown-linux-musl (`rustup target add`) and musl-gcc (Debian: musl-tools).
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Directory of the packages
@@ -60,7 +62,7 @@ pub fn run(args: &Args, shell: &Shell) -> Result<()> {
     let wants = |kind| args.only.is_none_or(|only| only == kind);
     let output = shell.root.join(&args.output);
     if !args.no_build {
-        shell.run(&build_step(shell, args, None))?;
+        shell.run(&build_step(shell, args, &PROGRAMS, None))?;
     }
     let [chorusctl, chorusd] = PROGRAMS.map(|name| program(shell, args, None, name));
     let assets = assets::write(shell, &chorusctl, &chorusd, deb_version(args))?;
@@ -70,23 +72,41 @@ pub fn run(args: &Args, shell: &Shell) -> Result<()> {
         packages.push(build_deb(args, shell, &output)?);
     }
     if wants(Kind::Tarball) {
-        let target = static_target(shell);
-        match target {
-            Some(target) if !args.no_build => shell.run(&build_step(shell, args, Some(target)))?,
-            _ => {}
-        }
-        let target = target.filter(|target| program(shell, args, Some(target), "chorusd").exists());
-        let programs = PROGRAMS.map(|name| program(shell, args, target, name));
-        packages.push(tarball::write(shell, &programs, target.unwrap_or(HOST), &assets, &output)?);
+        let (target, programs) = tarball_programs(args, shell)?;
+        packages.push(tarball::write(shell, &programs, target, &assets, &output)?);
     }
     write_checksums(shell, &packages, &output)
 }
 
-/// The step that builds both programs.
-fn build_step(shell: &Shell, args: &Args, target: Option<&str>) -> Step {
+/// Returns the programs of the tarball, and their target: both static if this machine can build them so, otherwise chorusctl alone.
+fn tarball_programs(args: &Args, shell: &Shell) -> Result<(&'static str, [PathBuf; 2])> {
+    let static_target = static_target(shell);
+    if !args.no_build {
+        let step = match static_target {
+            Some(target) => build_step(shell, args, &PROGRAMS, Some(target)),
+            None => build_step(shell, args, &PROGRAMS[..1], Some(HOST)).env("RUSTFLAGS", STATIC_FLAGS),
+        };
+        shell.run(&step)?;
+    }
+    let of = |target| PROGRAMS.map(|name| program(shell, args, target, name));
+    if let Some(target) = static_target
+        && (shell.dry_run || of(Some(target)).iter().all(|path| path.exists()))
+    {
+        return Ok((target, of(Some(target))));
+    }
+    let ([mut chorusctl, chorusd], [alone, _]) = (of(None), of(Some(HOST)));
+    if shell.dry_run || alone.exists() {
+        chorusctl = alone;
+    }
+    Ok((HOST, [chorusctl, chorusd]))
+}
+
+/// The step that builds programs.
+fn build_step(shell: &Shell, args: &Args, programs: &[&str], target: Option<&str>) -> Step {
     let step = shell.cargo().args(["build", "--locked", "--profile", &args.profile]);
-    let step = step.args(PROGRAMS.iter().flat_map(|name| ["--package", name]));
-    let features = args.features.iter().flat_map(|features| features.split([',', ' ']));
+    let step = step.args(programs.iter().flat_map(|name| ["--package", name]));
+    let features = args.features.iter().filter(|_| programs.contains(&"chorusd"));
+    let features = features.flat_map(|features| features.split([',', ' ']));
     let step = features.fold(step, |step, feature| step.args(["--features", &format!("chorusd/{feature}")]));
     match target {
         Some(target) => step.args(["--target", target]),
@@ -111,7 +131,7 @@ fn static_target(shell: &Shell) -> Option<&'static str> {
         return Some(STATIC_TARGET);
     }
     shell.say(&format!(
-        "not static: {STATIC_TARGET} or {STATIC_COMPILER} is not installed; the tarball has the programs of {HOST}"
+        "{STATIC_TARGET} or {STATIC_COMPILER} is not installed: only chorusctl is static, chorusd is that of {HOST}"
     ));
     None
 }
