@@ -73,11 +73,14 @@ pub(crate) fn warn_of_program(daemon: &str, app: &App) {
     }
 }
 
-/// Compares versions by their numbers; what follows a number in a part, as in `1.0.0-rc1`, counts only if the numbers are equal.
+/// Compares versions as Semantic Versioning does, but for the order of two pre-releases of one version, which is that of their texts.
 fn compare(one: &str, other: &str) -> Ordering {
-    let numbers =
-        |version: &str| -> Vec<u64> { version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect() };
-    numbers(one).cmp(&numbers(other)).then_with(|| one.cmp(other))
+    let parts = |version: &str| -> (Vec<u64>, bool, String) {
+        let version = version.split('+').next().unwrap_or_default();
+        let (numbers, suffix) = version.split_once('-').unwrap_or((version, ""));
+        (numbers.split('.').map_while(|part| part.parse().ok()).collect(), suffix.is_empty(), suffix.to_owned())
+    };
+    parts(one).cmp(&parts(other))
 }
 
 #[cfg(test)]
@@ -89,7 +92,9 @@ mod tests {
         assert_eq!(compare("0.9.0", "0.10.0"), Ordering::Less);
         assert_eq!(compare("0.10.0", "0.10.0"), Ordering::Equal);
         assert_eq!(compare("1.0.0", "0.10.0"), Ordering::Greater);
-        assert_ne!(compare("1.0.0-rc1", "1.0.0"), Ordering::Equal);
+        assert_eq!(compare("1.0.0-rc1", "1.0.0"), Ordering::Less);
+        assert_eq!(compare("1.0.0-rc1", "1.0.0-rc2"), Ordering::Less);
+        assert_eq!(compare("1.0.0+a", "1.0.0"), Ordering::Equal);
     }
 
     #[test]
