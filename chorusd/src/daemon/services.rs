@@ -211,6 +211,7 @@ pub(super) async fn make_services(
         clock: clock.clone(),
     });
     let config_reloader = Arc::new(ConfigReloader {
+        last_read: chorus_base::sync::Mutex::default(),
         effective: effective_config.clone(),
         agents: agent_resolver.clone(),
         models: models.clone(),

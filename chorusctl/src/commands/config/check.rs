@@ -54,7 +54,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.stdout.status_line(&format!("{path} is valid"))
 }
 
-/// Checks the text on standard input. Files that it names are looked for in the current directory.
+/// Checks the text on standard input.
 fn check_stdin(app: &mut App) -> Result<(), Error> {
     const NAME: &str = "standard input";
     let failed = |error: io::Error| Error::for_file(NAME, &error);

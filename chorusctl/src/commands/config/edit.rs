@@ -60,35 +60,65 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if let Some(old) = &old {
         write(&before, old)?;
     }
-    loop {
-        open_editor(&draft)?;
-        let new = fs::read_to_string(&draft).map_err(|error| Error::for_file(&draft.display().to_string(), &error))?;
-        if new == start {
+    let old = old.is_some().then_some(&*before);
+    match edit_until_valid(app, &place.path, &draft, (&start, old)) {
+        Ok(EditOutcome::Saved) => {}
+        Ok(EditOutcome::Unchanged) => {
             return print(app, false, &place.path, &format!("{} was not changed", sanitize::one_line(&shown)));
         }
-        let mut arguments: Vec<&OsStr> = vec!["replace".as_ref(), draft.as_os_str()];
-        if old.is_some() {
-            arguments.extend([OsStr::new("--old"), before.as_os_str()]);
+        Ok(EditOutcome::Discarded) => return Err(Error::cancelled()),
+        // Also what is no text.
+        Err(error) if fs::read(&draft).is_ok_and(|draft| draft != start.as_bytes()) => {
+            let kept = keep_draft(folder, &draft);
+            return Err(error.with_detail(&format!("nothing was changed, and your text is in {}", kept.display())));
         }
-        match offline::edit(app, &arguments, Some(&place.path)) {
-            Ok(_) => break,
-            Err(error) if error.exit_status() == exit::USAGE && terminal::can_prompt() => {
-                error.print(app.stderr);
-                if !ask_to_edit_again()? {
-                    return Err(Error::cancelled());
-                }
-            }
-            Err(error) => {
-                let kept = keep_draft(folder, &draft);
-                return Err(error.with_detail(&format!("nothing was changed, and your text is in {}", kept.display())));
-            }
-        }
+        Err(error) => return Err(error),
     }
     if offline::connect_if_running(app)? {
         return app.call_and_print::<Reload>(&ReloadParams {}, |app, result| reload::print_reload(app, &result));
     }
     let line = format!("saved {}; a daemon reads it when it starts", sanitize::one_line(&shown));
     print(app, true, &place.path, &line)
+}
+
+/// How the editing of a draft ended.
+enum EditOutcome {
+    Saved,
+    Unchanged,
+    Discarded,
+}
+
+/// Opens the draft in an editor, again and again until it can be used, and replaces `file` by it. `start` is the draft as it was, `old` a copy
+/// of the file as it was, if there was one.
+fn edit_until_valid(
+    app: &mut App,
+    file: &Path,
+    draft: &Path,
+    (start, old): (&str, Option<&Path>),
+) -> Result<EditOutcome, Error> {
+    loop {
+        open_editor(draft)?;
+        let new = fs::read_to_string(draft).map_err(|error| Error::for_file("what the editor saved", &error))?;
+        if new == start {
+            return Ok(EditOutcome::Unchanged);
+        }
+        let mut arguments: Vec<&OsStr> = vec!["replace".as_ref(), draft.as_os_str()];
+        if let Some(old) = old {
+            arguments.extend([OsStr::new("--old"), old.as_os_str()]);
+        }
+        match offline::edit(app, &arguments, Some(file)) {
+            Ok(_) => return Ok(EditOutcome::Saved),
+            Err(error) if error.exit_status() == exit::USAGE && terminal::can_prompt() => {
+                error.print(app.stderr);
+                match ask_to_edit_again() {
+                    Some(true) => {}
+                    Some(false) => return Ok(EditOutcome::Discarded),
+                    None => return Err(Error::refused("cancelled")),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Prints the line, or the result as JSON.
@@ -120,8 +150,8 @@ fn open_editor(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Asks what to do with a text that cannot be used.
-fn ask_to_edit_again() -> Result<bool, Error> {
+/// Asks if a text that cannot be used is to be edited again, rather than discarded. `None` without an answer.
+fn ask_to_edit_again() -> Option<bool> {
     let mut stderr = io::stderr().lock();
     loop {
         let asked = write!(stderr, "[e]dit again, or [d]iscard your changes? ").and_then(|()| stderr.flush());
@@ -130,10 +160,10 @@ fn ask_to_edit_again() -> Result<bool, Error> {
         match (read, answer.trim().to_ascii_lowercase().as_str()) {
             (Ok(0) | Err(_), _) => {
                 let _ = writeln!(stderr);
-                return Ok(false);
+                return None;
             }
-            (_, "e" | "edit") => return Ok(true),
-            (_, "d" | "discard") => return Ok(false),
+            (_, "e" | "edit") => return Some(true),
+            (_, "d" | "discard") => return Some(false),
             _ => {}
         }
     }

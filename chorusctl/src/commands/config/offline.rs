@@ -76,7 +76,7 @@ pub(super) fn warn_about_variables(app: &mut App, settings: &[Setting]) -> Resul
     }
     let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let only_here = settings.iter().filter(|setting| setting.from != From::Environment);
-    let only_here: Vec<String> = only_here.map(|setting| variable_of(&setting.key)).filter(is_set).collect();
+    let only_here: Vec<String> = only_here.filter_map(|setting| variable_of(&setting.key)).filter(is_set).collect();
     if !only_here.is_empty() {
         let (names, verb) = (only_here.join(", "), if only_here.len() == 1 { "is" } else { "are" });
         app.stderr.warning(&format!("{names} {verb} set here, but not in the environment of the daemon"));
@@ -84,14 +84,17 @@ pub(super) fn warn_about_variables(app: &mut App, settings: &[Setting]) -> Resul
     Ok(())
 }
 
-/// Returns the environment variable for a key: with its table for some tables, as `config show --default` lists them.
-fn variable_of(key: &str) -> String {
+/// Returns the environment variable for a key: with its table for some tables, as `config show --default` lists them. Keys of tables with names
+/// of the user's choice have none.
+fn variable_of(key: &str) -> Option<String> {
     let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
     match table {
         "store" | "store.sessions" | "cluster" | "metrics" | "traces" => {
-            format!("CHORUS_{}_{}", table.replace('.', "_"), name).to_uppercase()
+            Some(format!("CHORUS_{}_{}", table.replace('.', "_"), name).to_uppercase())
         }
-        _ => format!("CHORUS_{name}").to_uppercase(),
+        "providers" | "prices" | "aliases" | "mcp" | "hosts" | "permissions" | "permission_grants" => None,
+        _ if table.contains('.') => None,
+        _ => Some(format!("CHORUS_{name}").to_uppercase()),
     }
 }
 

@@ -28,9 +28,6 @@ pub const HOW_TO_CONTINUE: &str = "run the same command again; nothing is import
 /// Attempts to import a file in whose middle the connection is lost.
 const MAX_RECONNECTIONS: usize = 2;
 
-/// How long a daemon that has gone may take to come back before another one is started.
-const MAX_DAEMON_WAIT: Duration = Duration::from_secs(3);
-
 /// Time between two attempts to connect.
 const DAEMON_POLL: Duration = Duration::from_millis(100);
 
@@ -63,7 +60,7 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
     for _ in 0..attempts {
         app.disconnect();
         if !app.global.quiet {
-            app.stderr.line("lost the connection to the daemon; trying again");
+            app.stderr.line("lost the connection to the daemon; continuing once it is back");
         }
         if !wait_for_daemon(app)? {
             break;
@@ -76,23 +73,19 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
     Err(failure.with_hint(HOW_TO_CONTINUE))
 }
 
-/// Waits until the daemon is back. If it stays away, starts one, unless `--no-autostart` is given. Returns false if none runs.
+/// Waits until the daemon is back, and starts none: somebody may have stopped it. Returns false if it stays away.
 fn wait_for_daemon(app: &mut App) -> Result<bool, Error> {
-    let deadline = Instant::now() + if app.global.no_autostart { RETRY_LIMIT } else { MAX_DAEMON_WAIT };
+    let deadline = Instant::now() + RETRY_LIMIT;
     loop {
         if let Some(client) = connect::connect_if_running(app.paths()?, &app.global)? {
             app.set_client(client);
             return Ok(true);
         }
         if Instant::now() >= deadline {
-            break;
+            return Ok(false);
         }
         std::thread::sleep(DAEMON_POLL);
     }
-    if app.global.no_autostart {
-        return Ok(false);
-    }
-    app.client().map(|_| true)
 }
 
 /// Uploads a file, or each conversation of a database, and commits the import. Returns the unparsed result.

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
+use crate::named_tables::NAMED_TABLES;
+
 /// Sets `path` to `value`. A new key is written below the line that has it as a comment, else after the last key of its
 /// table.
 ///
@@ -81,6 +83,8 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
         Item::Value(_) => {
             let own = whole_lines(text, key.span().zip(item.span()));
             let above = if tables.is_empty() { None } else { find_table(document.as_table(), tables) };
+            // An empty table of these has a meaning: a profile that allows nothing, a host with its defaults.
+            let above = above.filter(|_| !tables.first().is_some_and(|first| NAMED_TABLES.contains(&first.get())));
             lines.extend(own.map(|own| with_gap(text, own, above)));
         }
         Item::Table(table) => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_config::{Config, changed_keys};
 use chorus_llm::Models;
@@ -40,6 +41,8 @@ pub struct ConfigReloader {
     pub clock: Clock,
     pub socket: PathBuf,
     pub tasks: TaskTracker,
+    /// The configuration as it was last read; `None` until it is read again.
+    pub last_read: Mutex<Option<Config>>,
 }
 
 /// Keys that a reload concerns.
@@ -77,11 +80,10 @@ impl ConfigReloader {
 
     /// Records the keys that are others than at the last reload.
     async fn record_changes(&self, new: &Config, command: &str, recorded: Option<&str>) -> Result<()> {
-        let (old, pending) = (self.effective.base(), self.effective.pending_keys());
-        let is_recorded = |key: &str| {
-            recorded.is_some_and(|recorded| is_below(key, recorded) || is_below(recorded, key))
-                || pending.iter().any(|known| known == key)
-        };
+        // What keys that wait for a restart were last, is not in the configuration that is applied.
+        let old = self.last_read.lock().replace(new.clone()).unwrap_or_else(|| Config::clone(&self.effective.base()));
+        let is_recorded =
+            |key: &str| recorded.is_some_and(|recorded| is_below(key, recorded) || is_below(recorded, key));
         for key in changed_keys(&old, new).into_iter().filter(|key| !is_recorded(key)) {
             let change = (&*key, command.to_owned());
             let (old, new) = (value_text(&old, &key), value_text(new, &key));
