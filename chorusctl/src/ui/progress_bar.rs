@@ -98,7 +98,8 @@ impl ProgressBar {
         let line = self.line((done, total, unit), pace, columns);
         let line = text::truncate(&line, columns.saturating_sub(1));
         let cleared = clear_sequence(self.drawn_columns.replace(text::width(&line)), columns);
-        write_stderr(&format!("{cleared}{line}\x1b[K"));
+        // Not wrapped: a terminal may be narrower for a moment before it says so.
+        write_stderr(&format!("{cleared}\x1b[?7l{line}\x1b[K\x1b[?7h"));
     }
 
     /// Clears the line if it is on the screen.

@@ -63,6 +63,7 @@ fn on_terminal(home: &Home, columns: u16, args: &[&str]) -> InteractiveCommand {
 
 /// Returns the texts that were drawn one over the other.
 fn drawn(shown: &str) -> Vec<String> {
+    let shown = shown.replace("\x1b[?7l", "").replace("\x1b[?7h", "");
     shown.replace('\x1b', "\r").split('\r').map(|line| line.trim_end_matches("^C").trim_end().to_owned()).collect()
 }
 
