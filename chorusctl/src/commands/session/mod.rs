@@ -2,6 +2,7 @@
 
 pub mod branch;
 mod bulk_import;
+pub mod cat;
 mod databases;
 pub mod delete;
 pub mod diff;
@@ -53,6 +54,8 @@ group! {
         Merge(merge::Args),
         /// Export saved conversations to standard output or to files
         Export(export::Args),
+        /// Print a saved conversation as JSON, for example for jq
+        Cat(cat::Args),
         /// Import conversations from other programs
         Import(import::Args),
         /// Move a saved conversation to the trash

@@ -75,6 +75,21 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+impl Args {
+    /// Selects one session.
+    fn for_session(session: String) -> Self {
+        Self {
+            sessions: vec![session],
+            since: None,
+            all_agents: false,
+            form: None,
+            plain: false,
+            project: None,
+            output: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Form {
     /// The session file
@@ -184,6 +199,24 @@ fn ends_in_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
+/// Writes the JSON of a session to standard output, piece by piece, or to `output`.
+///
+/// # Errors
+/// As [`run`]; the session changed while it was printed.
+pub fn print_json(app: &mut App, session: String, output: Option<PathBuf>) -> Result<(), Error> {
+    let has_files = !app.is_remote();
+    let form = TextForm { form: ExportFormat::Json, plain: false, has_files };
+    let args = Args { form: Some(Form::Json), ..Args::for_session(session) };
+    if let Some(output) = output.filter(|output| output != Path::new("-")) {
+        return export_to_file(args, app, form, &output);
+    }
+    let session: ExportSession = single_session(select_sessions(args, app)?)?;
+    if let Some(bytes) = session_text::read_session_file(&session, form) {
+        return app.stdout.json(&String::from_utf8_lossy(&bytes));
+    }
+    session_text::print_pieces(app, &session)
+}
+
 fn export_to_stdout(args: Args, app: &mut App, form: TextForm) -> Result<(), Error> {
     let session: ExportSession = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
@@ -227,16 +260,7 @@ fn write_output(output: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
 
 /// Selects the session to continue in another tool.
 pub fn select_for_tool(app: &mut App, session: String) -> Result<ToolSession, Error> {
-    let args = Args {
-        sessions: vec![session],
-        since: None,
-        all_agents: false,
-        form: None,
-        plain: false,
-        project: None,
-        output: None,
-    };
-    single_session(select_sessions(args, app)?)
+    single_session(select_sessions(Args::for_session(session), app)?)
 }
 
 fn single_session<S>(mut sessions: Vec<S>) -> Result<S, Error> {

@@ -20,6 +20,9 @@ pub(super) struct TextForm {
     pub has_files: bool,
 }
 
+/// How the name of a compressed session file ends. Only the daemon reads those.
+const COMPRESSED: &str = ".gz";
+
 /// How often to start over if the session changes while it is read.
 const MAX_READ_ATTEMPTS: u32 = 5;
 
@@ -32,7 +35,7 @@ pub(super) fn read_session(app: &mut App, session: &ExportSession, form: TextFor
 pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
     let TextForm { form, plain, .. } = form;
     let mut all = String::new();
-    fetch_with(app, session, ReadParams { form, plain, ..ReadParams::default() }, |piece| {
+    fetch_with(app, session, ReadParams { form, plain, ..ReadParams::default() }, |_, piece| {
         match piece {
             Some(piece) => all.push_str(piece),
             None => all.clear(),
@@ -49,16 +52,35 @@ pub fn fetch_pieces(
     session: &ExportSession,
     form: ExportFormat,
     target: Option<ExportTarget>,
-    take: impl FnMut(Option<&str>) -> Result<(), Error>,
+    mut take: impl FnMut(Option<&str>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    fetch_with(app, session, ReadParams { form, target, ..ReadParams::default() }, take)
+    fetch_with(app, session, ReadParams { form, target, ..ReadParams::default() }, |_, piece| take(piece))
+}
+
+/// Fetches the JSON of a session from the daemon, and prints it piece by piece.
+///
+/// # Errors
+/// The session changed after a piece of it was printed.
+pub(super) fn print_pieces(app: &mut App, session: &ExportSession) -> Result<(), Error> {
+    let params = ReadParams { form: ExportFormat::Json, ..ReadParams::default() };
+    let mut is_begun = false;
+    fetch_with(app, session, params, |app, piece| match piece {
+        Some(piece) => {
+            is_begun |= !piece.is_empty();
+            app.stdout.json(piece)
+        }
+        None if is_begun => {
+            Err(Error::failed("the session changed while it was printed").with_hint("run the command again"))
+        }
+        None => Ok(()),
+    })
 }
 
 fn fetch_with(
     app: &mut App,
     session: &ExportSession,
     form: ReadParams,
-    mut take: impl FnMut(Option<&str>) -> Result<(), Error>,
+    mut take: impl FnMut(&mut App, Option<&str>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // The live conversation has an id only once it is saved.
     let (agent, id) = match session.is_live() {
@@ -76,12 +98,12 @@ fn fetch_with(
             Err(error) if error.is_kind(ErrorKind::Conflict) && tries > 1 => {
                 tries -= 1;
                 params = first.clone();
-                take(None)?;
+                take(app, None)?;
                 continue;
             }
             answered => answered?,
         };
-        take(Some(&read.data))?;
+        take(app, Some(&read.data))?;
         match read.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => (params.offset, params.fingerprint) = (Some(next), read.fingerprint),
             None => return Ok(()),
@@ -93,6 +115,9 @@ fn fetch_with(
 /// example of schema 1, must be converted by the daemon, which also says what is wrong with a damaged one.
 pub(super) fn read_session_file(session: &ExportSession, form: TextForm) -> Option<Vec<u8>> {
     if !form.has_files || form.form != ExportFormat::Json || !session.available {
+        return None;
+    }
+    if session.file_path.ends_with(COMPRESSED) {
         return None;
     }
     let bytes = fs::read(&session.file_path).ok()?;
