@@ -197,6 +197,7 @@ pub struct Session {
     /// The shortest beginning of it that names this session; only in lists of the history.
     #[omit_empty]
     pub unique_prefix: Option<String>,
+    /// The path of its file, which ends with `.json.gz` if it is compressed.
     pub file_path: String,
     /// False if the file is missing or cannot be read.
     pub available: bool,

@@ -60,6 +60,11 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     chorus_runtime::spawn(ops::session::expire::run_daily(
         ops.session_trash.clone(),
         ops.effective_config.clone(),
+        stop.clone(),
+    ));
+    chorus_runtime::spawn(ops::session::compression::run_daily(
+        ops.session_trash.clone(),
+        ops.effective_config.clone(),
         stop,
     ));
     if ops.config.durability == DurabilityMode::Interval {

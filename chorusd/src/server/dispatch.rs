@@ -84,7 +84,7 @@ routes! {
     inline agent::Show => agent::show::show(agent_resolver, agent_describer, store.catalog.agents, effective_config);
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history(agent_resolver, sessions, clock);
-    inline session::Get => session::get::get(sessions, summaries, config);
+    inline session::Get => session::get::get(sessions, summaries, clock, config);
     inline session_branching::Tree => session::tree::tree(agent_resolver, sessions, registry, config);
     inline session_branching::Diff => session::diff::diff(agent_resolver, sessions, session_overlaps, config);
     inline export::Select => session::export::select(agent_resolver, sessions, clock);
@@ -152,8 +152,8 @@ routes! {
     spawned session::Purge => session::purge::purge(agent_resolver, session_trash);
     spawned session::Scrub => session::scrub::scrub(agent_resolver, session_trash, redactor);
     spawned session::Expire => session::expire::expire(agent_resolver, session_trash, effective_config);
-    spawned session::Tag => session::tag::tag(agent_resolver, sessions, sessions_lock, store);
-    spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store);
+    spawned session::Tag => session::tag::tag(agent_resolver, sessions, sessions_lock, store, clock);
+    spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store, clock);
     spawned session_branching::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
     spawned session_branching::Merge => session::merge::merge(agent_resolver, continuation_starter);
     spawned trash::Restore => trash::restore::restore(trash, sessions, agent_describer, catalog_sync, schedules);

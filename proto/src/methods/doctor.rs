@@ -169,6 +169,22 @@ pub struct SizeResult {
     pub agents: Vec<SizeOfAgent>,
     /// Number of all agents.
     pub agents_total: u64,
+    /// What compression of saved conversations saves; not set by daemons that cannot compress them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<SizeOfCompression>,
+}
+
+/// What compression of saved conversations saves.
+#[wire(PartialEq, Eq)]
+pub struct SizeOfCompression {
+    /// Number of compressed conversations.
+    pub compressed: u64,
+    /// Bytes on the disk that their compression saves.
+    pub saved: u64,
+    /// Number of the others.
+    pub plain: u64,
+    /// Bytes on the disk that their compression would save, estimated from samples.
+    pub possible: u64,
 }
 
 /// A part of the home.

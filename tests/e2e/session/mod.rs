@@ -1,6 +1,7 @@
 //! Sessions: their tree, branches, merges and files; imported, exported, tagged and deleted.
 
 mod branch;
+mod compression;
 mod delete;
 mod diff;
 mod expire;

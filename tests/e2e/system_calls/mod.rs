@@ -2,6 +2,7 @@
 
 mod failed_sync;
 mod kill;
+mod kill_during_compression;
 mod kill_during_growth;
 mod kill_during_moves;
 mod operations;

@@ -1,10 +1,10 @@
 //! `chorusctl doctor --size`: says what takes room on the disk.
 
-use chorus_proto::methods::doctor::{Size, SizeParams, SizePart, SizeResult};
+use chorus_proto::methods::doctor::{Size, SizeOfCompression, SizeParams, SizePart, SizeResult};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::ui::units::{format_bytes, group_digits};
+use crate::ui::units::{format_bytes, group_digits, pluralize};
 use crate::ui::{Column, Table, sanitize};
 
 const PARTS: [Column; 3] =
@@ -16,10 +16,13 @@ const AGENTS: [Column; 4] = [
     Column::new("AGENT").flexible(),
 ];
 
+/// Bytes from which it is worth a hint that compression saves them.
+const MIN_POSSIBLE_BYTES: u64 = 1 << 20;
+
 /// Prints the parts of the home and the largest agents.
 pub(super) fn run(app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Size>(&SizeParams {}, |app, result| {
-        let SizeResult { home, bytes, parts, agents, agents_total } = result;
+        let SizeResult { home, bytes, parts, agents, agents_total, compression } = result;
         app.stdout.status_line(&format!("{} in {}", format_bytes(bytes), sanitize::one_line(&home)))?;
         let mut table = Table::new(PARTS);
         for part in &parts {
@@ -47,20 +50,31 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
         if more > 0 {
             app.stdout.status_line(&format!("and {} more agents", group_digits(more)))?;
         }
+        if let Some(SizeOfCompression { compressed, saved, .. }) = compression.as_ref().filter(|of| of.compressed > 0) {
+            let count = pluralize(*compressed, "saved conversation");
+            let verb = if *compressed == 1 { "is" } else { "are" };
+            app.stdout.status_line(&format!("{count} {verb} compressed, which saves {}", format_bytes(*saved)))?;
+        }
         app.stdout.flush()?;
-        print_hints(app, &parts);
+        print_hints(app, &parts, compression.map_or(0, |of| of.possible));
         Ok(())
     })
 }
 
 /// Says how to free room, for the parts that can be made smaller.
-fn print_hints(app: &App, parts: &[SizePart]) {
+fn print_hints(app: &App, parts: &[SizePart], possible: u64) {
     let has = |name: &str| parts.iter().any(|part| part.name == name && part.files > 0);
     if has("trash") {
         app.stderr.hint("empty the trash: chorusctl trash empty");
     }
     if has("sessions") {
         app.stderr.hint("move unused conversations to the trash: chorusctl session expire --unused-for 365d --dry-run");
+    }
+    if possible >= MIN_POSSIBLE_BYTES {
+        app.stderr.hint(&format!(
+            "compress unused conversations ({} if all were): chorusctl config set retention.sessions_compressed_after 30d",
+            format_bytes(possible)
+        ));
     }
 }
 

@@ -100,6 +100,7 @@ impl Config {
             "discord.shards" => self.discord.shards.to_string().into(),
             "discovery.local" => self.discovery_local.into(),
             "retention.sessions_unused_for" => self.sessions_unused_for.map(format_days).into(),
+            "retention.sessions_compressed_after" => self.sessions_compressed_after.map(format_days).into(),
             "capture.sources" => self.capture.sources.join(",").into(),
             "capture.exclude" => {
                 let paths = self.capture.exclude.iter().map(|path| path.to_string_lossy().into_owned());

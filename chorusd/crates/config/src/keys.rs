@@ -289,6 +289,15 @@ const KEYS: &[ConfigKey] = &[
         },
     ),
     config_key(
+        "retention",
+        "sessions_compressed_after",
+        "Age without use after which the files of saved conversations are compressed, at least `1d`. Unset: none is compressed.",
+        |c, v| {
+            c.sessions_compressed_after = Some(validate_retention(v.duration()?)?);
+            Ok(())
+        },
+    ),
+    config_key(
         "capture",
         "sources",
         "Programs whose conversations are captured, for example `[\"claude-code\", \"codex\"]`, besides those that `chorusctl capture on` turned on.",

@@ -89,6 +89,8 @@ pub struct Config {
     pub discovery_local: bool,
     /// Sessions that nobody has used for this long are moved to the trash; `None` keeps them.
     pub sessions_unused_for: Option<Duration>,
+    /// The files of sessions that nobody has used for this long are compressed; `None` leaves them as they are.
+    pub sessions_compressed_after: Option<Duration>,
     /// Permission profiles by name.
     pub profiles: Profiles,
     /// Who may assign which profiles to agents.
@@ -179,6 +181,7 @@ impl Default for Config {
             prices: BTreeMap::new(),
             discovery_local: false,
             sessions_unused_for: None,
+            sessions_compressed_after: None,
             capture: CaptureConfig::default(),
             search: SearchConfig::default(),
             metrics_listen: None,

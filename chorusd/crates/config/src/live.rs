@@ -7,7 +7,13 @@ use serde_json::Value;
 use super::{Config, Origin};
 
 /// Fixed keys outside of [`LIVE_TABLES`] that a running daemon applies.
-const LIVE_KEYS: [&str; 4] = ["default_model", "approval_timeout", "stop_timeout", "retention.sessions_unused_for"];
+const LIVE_KEYS: [&str; 5] = [
+    "default_model",
+    "approval_timeout",
+    "stop_timeout",
+    "retention.sessions_unused_for",
+    "retention.sessions_compressed_after",
+];
 
 /// Tables that a running daemon applies. `chorusctl` reads those of `hosts` itself.
 const LIVE_TABLES: [&str; 7] =
@@ -34,6 +40,7 @@ impl Config {
             hosts: new.hosts.clone(),
             prices: new.prices.clone(),
             sessions_unused_for: new.sessions_unused_for,
+            sessions_compressed_after: new.sessions_compressed_after,
             profiles: new.profiles.clone(),
             grants: new.grants.clone(),
             file: new.file.clone(),

@@ -293,6 +293,10 @@ mod tests {
             let begin = "config.toml, line 2, column 1: `retention.sessions_unused_for` ";
             assert!(failure.message.starts_with(begin) && failure.message.contains(what), "{}", failure.message);
         }
+        let config = read("[retention]\nsessions_compressed_after = \"30d\"").unwrap();
+        assert_eq!(config.value("retention.sessions_compressed_after"), Some("30d".into()));
+        let failure = read("[retention]\nsessions_compressed_after = \"5h\"").unwrap_err();
+        assert!(failure.message.contains("must be at least one day"), "{}", failure.message);
         let failure = read("[retention]\nsessions_unsed_for = \"30d\"").unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean `retention.sessions_unused_for`?"));
     }

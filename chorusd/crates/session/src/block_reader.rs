@@ -30,13 +30,31 @@ pub fn read_unhashed(
     read_in_blocks(source, size, BLOCK_BYTES, take_block)
 }
 
+/// As [`read_unhashed`], for a file whose text comes in blocks of whole lines, such as the members of a compressed one. `next_block`
+/// returns `None` after the last one.
+///
+/// # Errors
+/// As [`read_unhashed`], and those of `next_block`.
+pub fn read_blocks_unhashed(
+    next_block: impl FnMut() -> io::Result<Option<Bytes>>,
+    take_block: impl FnMut(Bytes),
+) -> io::Result<Result<UnhashedSessionFile, FormatError>> {
+    read_from(GivenBlocks { next: next_block, blocks: Vec::new(), are_whole: true }, take_block)
+}
+
 fn read_in_blocks(
     source: impl Read,
     size: usize,
     block_bytes: usize,
+    take_block: impl FnMut(Bytes),
+) -> io::Result<Result<UnhashedSessionFile, FormatError>> {
+    read_from(Blocks::new(source, size, block_bytes), take_block)
+}
+
+fn read_from(
+    mut blocks: impl BlockSource,
     mut take_block: impl FnMut(Bytes),
 ) -> io::Result<Result<UnhashedSessionFile, FormatError>> {
-    let mut blocks = Blocks::new(source, size, block_bytes);
     if let Some((header, messages)) = read_native(&mut blocks, &mut take_block)? {
         return Ok(Ok(UnhashedSessionFile { header, messages, sha256: None }));
     }
@@ -51,7 +69,7 @@ fn read_in_blocks(
 
 /// Reads a file in the native layout. Returns `None` for any other layout and for any error.
 fn read_native(
-    blocks: &mut Blocks<impl Read>,
+    blocks: &mut impl BlockSource,
     take_block: &mut impl FnMut(Bytes),
 ) -> io::Result<Option<(chorus_proto::SessionHeader, Vec<StoredMessage>)>> {
     let Some(first) = blocks.next()? else { return Ok(None) };
@@ -71,7 +89,7 @@ fn read_native(
             None => break,
         }
     }
-    if list != MessageList::ObjectClosed || !blocks.rest.as_slice().is_empty() {
+    if list != MessageList::ObjectClosed || !blocks.are_lines_whole() {
         return Ok(None);
     }
     Ok(parse_native_header(head, Totals::count(&messages)).map(|header| (header, messages)))
@@ -142,6 +160,47 @@ impl BlockHash {
     }
 }
 
+/// Returns a text in blocks of whole lines.
+trait BlockSource {
+    /// Returns the next block; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<Bytes>>;
+
+    /// Returns true if nothing follows the last line end. Called at the end.
+    fn are_lines_whole(&self) -> bool;
+
+    /// Reads everything that was not read yet, and returns the whole.
+    fn read_whole(self) -> io::Result<Bytes>;
+}
+
+/// Blocks that somebody else has cut.
+struct GivenBlocks<N> {
+    next: N,
+    /// The blocks so far.
+    blocks: Vec<Bytes>,
+    /// Each of them ends with a line end.
+    are_whole: bool,
+}
+
+impl<N: FnMut() -> io::Result<Option<Bytes>>> BlockSource for GivenBlocks<N> {
+    fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let block = (self.next)()?;
+        if let Some(block) = &block {
+            self.are_whole &= block.ends_with(b"\n");
+            self.blocks.push(block.clone());
+        }
+        Ok(block)
+    }
+
+    fn are_lines_whole(&self) -> bool {
+        self.are_whole
+    }
+
+    fn read_whole(mut self) -> io::Result<Bytes> {
+        while self.next()?.is_some() {}
+        Ok(self.blocks.concat().into())
+    }
+}
+
 /// A source that is read in blocks of whole lines.
 struct Blocks<R> {
     source: R,
@@ -160,7 +219,9 @@ impl<R: Read> Blocks<R> {
         let rest = ReadBuffer::new(&[], next_bytes(expected, block_bytes));
         Self { source, block_bytes, expected, blocks: Vec::new(), rest }
     }
+}
 
+impl<R: Read> BlockSource for Blocks<R> {
     /// Reads the next block; `None` at the end, when [`Blocks::rest`] has what follows the last newline.
     fn next(&mut self) -> io::Result<Option<Bytes>> {
         loop {
@@ -188,7 +249,10 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Reads everything that was not read yet, and returns the whole.
+    fn are_lines_whole(&self) -> bool {
+        self.rest.as_slice().is_empty()
+    }
+
     fn read_whole(mut self) -> io::Result<Bytes> {
         let mut whole = self.blocks.concat();
         whole.extend_from_slice(self.rest.as_slice());
@@ -229,6 +293,30 @@ mod tests {
     fn read(text: &str, size: usize, block_bytes: usize) -> (Result<SessionFile, FormatError>, bool) {
         let mut hash = BlockHash::default();
         let file = read_in_blocks(text.as_bytes(), size, block_bytes, |block| hash.add(&block)).unwrap();
+        hashed(file, hash)
+    }
+
+    /// As [`read`], in blocks that somebody else has cut.
+    fn read_given(text: &str, block_bytes: usize) -> (Result<SessionFile, FormatError>, bool) {
+        let (mut hash, mut rest) = (BlockHash::default(), text);
+        let next = || {
+            let lines = rest[..].split_inclusive('\n').scan(0, |bytes, line| {
+                let start = *bytes;
+                *bytes += line.len();
+                (start < block_bytes).then_some(line.len())
+            });
+            let (block, after) = rest.split_at(lines.sum());
+            rest = after;
+            Ok((!block.is_empty()).then(|| Bytes::copy_from_slice(block.as_bytes())))
+        };
+        let file = read_blocks_unhashed(next, |block| hash.add(&block)).unwrap();
+        hashed(file, hash)
+    }
+
+    fn hashed(
+        file: Result<UnhashedSessionFile, FormatError>,
+        hash: BlockHash,
+    ) -> (Result<SessionFile, FormatError>, bool) {
         let in_blocks = file.as_ref().is_ok_and(|file| file.sha256.is_none());
         let file = file.map(|UnhashedSessionFile { header, messages, sha256 }| SessionFile {
             header,
@@ -243,6 +331,8 @@ mod tests {
         // Most blocks end within a line, and some lines are longer than a block. The header is in the first one.
         let head = text.find("\n  \"messages\": [\n").map_or(text.len(), |open| open + MESSAGES_OPENING.len());
         for block_bytes in (head..head + 200).chain([BLOCK_BYTES]) {
+            let (file, so) = read_given(text, block_bytes);
+            assert_eq!((format!("{file:?}"), so), (whole.clone(), in_blocks), "{block_bytes}");
             for size in [0, text.len() / 2, text.len(), text.len() * 2] {
                 let (file, so) = read(text, size, block_bytes);
                 assert_eq!(format!("{file:?}"), whole, "{block_bytes} {size}");
@@ -291,8 +381,10 @@ mod tests {
         }
         for end in 0..good.len() {
             let (file, _) = read(&good[..end], end, good.len());
+            let (given, _) = read_given(&good[..end], 300);
             let whole = parse(&Bytes::copy_from_slice(&good.as_bytes()[..end]));
             assert_eq!(format!("{file:?}"), format!("{whole:?}"), "{end}");
+            assert_eq!(format!("{given:?}"), format!("{whole:?}"), "{end}");
         }
     }
 }

@@ -124,12 +124,22 @@ pub struct SessionFile {
 pub enum FormatError {
     #[error("is not valid JSON: {0}")]
     Json(String),
+    #[error("is compressed, and damaged: {0}")]
+    Compression(String),
     #[error("has schema {0}, which this version does not support")]
     NewerSchema(u64),
     #[error("has an invalid message (number {number}): {reason}")]
     Message { number: u64, reason: String },
     #[error("should have {said} messages, but has {found}")]
     Count { said: u64, found: u64 },
+}
+
+impl FormatError {
+    /// Returns why a compressed file is damaged, if `error` says so: then it was read, but has no valid text.
+    #[must_use]
+    pub fn of_damage(error: &io::Error) -> Option<Self> {
+        (error.kind() == io::ErrorKind::InvalidData).then(|| Self::Compression(error.to_string()))
+    }
 }
 
 /// Fields of both schemas: schema 1 has `session_id` and `timestamp` in place of `id` and `saved_at`.

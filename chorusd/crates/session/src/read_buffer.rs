@@ -54,6 +54,15 @@ impl ReadBuffer {
         Self { memory, length: start.len() }
     }
 
+    /// Makes a buffer with so many zeros.
+    pub(crate) fn filled(length: usize) -> Self {
+        Self { memory: Memory::new(length), length }
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.memory.all_mut()[..self.length]
+    }
+
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.memory.all()[..self.length]
     }

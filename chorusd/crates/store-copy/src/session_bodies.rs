@@ -10,7 +10,7 @@ use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session_objects::{BodyRow, NewBody, SessionBodies};
-use chorus_store::session_files;
+use chorus_store::{session_files, session_form};
 use futures_util::{StreamExt as _, stream};
 use tokio_postgres::Row as PostgresRow;
 use uuid::Uuid;
@@ -237,7 +237,7 @@ impl Session {
     /// Verifies the messages in the bucket, and writes the file if it is missing or out of date.
     async fn restore(&self, bodies: &dyn SessionBodies) -> Result<Outcome> {
         let path = self.path.clone().ok_or_else(|| self.damaged("its agent is unknown"))?;
-        let stamp = path.metadata().ok().map(|metadata| session_files::stamp(&metadata));
+        let stamp = session_form::stamp_of(&path);
         if stamp.as_deref() == self.row[8].as_text() && self.verify_file().await.is_ok() {
             return Ok(Outcome::Unchanged);
         }

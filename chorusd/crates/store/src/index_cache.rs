@@ -2,7 +2,7 @@
 //! costs only that page.
 
 use std::collections::VecDeque;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
-use chorus_session::FormatError;
 use chorus_session::index::{SessionIndex, SessionReader, build};
 use chorus_session::stored_message::StoredMessage;
+use chorus_session::{FormatError, SessionInput};
 
 use super::session_files::read_error;
+use super::session_form;
 
 /// Memory limit of all cached indexes, in bytes; the newest one is kept whatever its size.
 const MAX_CACHE_BYTES: usize = 8 << 20;
@@ -57,8 +58,8 @@ impl IndexCache {
     /// valid session.
     pub fn open(&self, path: &Path) -> Result<Result<IndexedFile, FormatError>> {
         let failed = |e: io::Error| read_error(path, &e);
-        let file = File::open(path).map_err(failed)?;
-        let identity = FileIdentity::of(&file.metadata().map_err(failed)?);
+        let file = session_form::open(path).map_err(failed)?;
+        let identity = FileIdentity::of(&file.file().metadata().map_err(failed)?);
         let paged = |file, index| Ok(Ok(IndexedFile { path: path.to_owned(), file: Arc::new(file), index }));
         if let Some(index) = self.lookup(&identity) {
             return paged(file, index);
@@ -68,7 +69,7 @@ impl IndexCache {
             Err(error) => return Ok(Err(error)),
         };
         // Do not cache the index if the file was changed while it was read.
-        if FileIdentity::of(&file.metadata().map_err(failed)?) == identity {
+        if FileIdentity::of(&file.file().metadata().map_err(failed)?) == identity {
             self.insert(identity, index.clone());
         }
         paged(file, index)
@@ -77,8 +78,8 @@ impl IndexCache {
     /// The same as [`open`](Self::open), for a file that is read once: its index does not take the place of others in the cache.
     pub fn open_once(&self, path: &Path) -> Result<Result<IndexedFile, FormatError>> {
         let failed = |e: io::Error| read_error(path, &e);
-        let file = File::open(path).map_err(failed)?;
-        let known = self.lookup(&FileIdentity::of(&file.metadata().map_err(failed)?));
+        let file = session_form::open(path).map_err(failed)?;
+        let known = self.lookup(&FileIdentity::of(&file.file().metadata().map_err(failed)?));
         let index = match known {
             Some(index) => index,
             None => match build(&file).map_err(failed)? {
@@ -114,7 +115,7 @@ impl IndexCache {
 #[derive(Debug, Clone)]
 pub struct IndexedFile {
     path: PathBuf,
-    file: Arc<File>,
+    file: Arc<SessionInput>,
     pub index: Arc<SessionIndex>,
 }
 

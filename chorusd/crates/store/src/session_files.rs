@@ -2,8 +2,8 @@
 //! never a part.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ use super::message_spool::SpooledMessages;
 use super::paced_file::PacedFile;
 use super::reservations::{Reservation, Reservations};
 use super::session_file_fsync::BatchSync;
+use super::session_form::{self, open};
 
 /// Buffer size of writes, in bytes. glibc tidies the whole arena when 64 KiB or more are freed at once.
 const WRITE_BUFFER_BYTES: usize = 32 << 10;
@@ -68,7 +69,7 @@ impl SessionFiles {
             let name = chorus_session::slug::free_name(wanted, |name| {
                 known.contains(name)
                     || self.names.is_reserved(&(agent, name.to_owned()))
-                    || path_of(dir, name).symlink_metadata().is_ok()
+                    || session_form::exists(&path_of(dir, name))
             });
             if let Some(reserved) = self.names.try_reserve((agent, name)) {
                 return reserved;
@@ -77,7 +78,8 @@ impl SessionFiles {
     }
 }
 
-/// Path of the file of session `session_id` of the agent in `agent_dir`.
+/// Path of the file of session `session_id` of the agent in `agent_dir`, unless it is compressed: [`session_form::find`] returns the
+/// one that is there, and what reads a file finds it in either form.
 #[must_use]
 pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
     agent_dir.join("sessions").join(format!("{session_id}.json"))
@@ -173,7 +175,8 @@ impl UpdatedFile {
 /// # Errors
 /// `session_not_found`, `corrupt_session`, or an I/O error; the file is then unchanged.
 pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<UpdatedFile> {
-    let before = Bytes::from(read_with_stamp(path)?.0);
+    let before = open(path).and_then(|source| source.read_text()).map_err(|e| read_error(path, &e))?;
+    let before = Bytes::from(before);
     let mut file = file::parse(&before).map_err(|e| {
         Error::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
             .hint("the file was left unchanged; repair it or restore a backup")
@@ -228,8 +231,19 @@ impl StagedFile {
         Ok(written)
     }
 
+    /// The path until the file is renamed.
+    pub(super) fn temporary_path(&self) -> &Path {
+        &self.temporary.path
+    }
+
+    /// Sets the modification time of the file.
+    pub(super) fn set_modified(&self, metadata: &fs::Metadata) -> Result<()> {
+        let set = metadata.modified().and_then(|at| self.file.set_times(FileTimes::new().set_modified(at)));
+        set.map_err(|e| self.to_error(&e))
+    }
+
     /// Syncs the contents of the file, once. Blocks.
-    fn sync(&mut self) -> Result<()> {
+    pub(super) fn sync(&mut self) -> Result<()> {
         if !self.synced {
             sync(&self.file).map_err(|e| self.to_error(&e))?;
             self.synced = true;
@@ -335,8 +349,14 @@ pub struct ParsedSessionFile {
 /// `session_not_found` if the file does not exist, else the I/O error. A file that is not a valid session is no error
 /// here; see [`ParsedSessionFile::file`].
 pub fn read(path: &Path) -> Result<ParsedSessionFile> {
-    let (bytes, stamp) = read_with_stamp(path)?;
-    Ok(ParsedSessionFile { file: file::parse(&Bytes::from(bytes)), stamp })
+    let failed = |e: io::Error| read_error(path, &e);
+    let source = open(path).map_err(failed)?;
+    let stamp = stamp(&source.file().metadata().map_err(failed)?);
+    let file = match source.read_text() {
+        Ok(bytes) => file::parse(&Bytes::from(bytes)),
+        Err(error) => Err(file::FormatError::of_damage(&error).ok_or_else(|| failed(error))?),
+    };
+    Ok(ParsedSessionFile { file, stamp })
 }
 
 /// Reads the header of a session file; `None` if the file is not a valid session. Its messages are not looked at. Blocks.
@@ -345,8 +365,12 @@ pub fn read(path: &Path) -> Result<ParsedSessionFile> {
 /// Those of [`read`].
 pub fn read_header(path: &Path) -> Result<Option<SessionHeader>> {
     let failed = |e: io::Error| read_error(path, &e);
-    let mut source = BufReader::new(File::open(path).map_err(failed)?);
-    match read_header_lines(&mut source).map_err(failed)?.and_then(file::parse_native_header_only) {
+    let source = open(path).map_err(failed)?;
+    let head = match read_header_lines(&mut BufReader::new(source.reader())) {
+        Err(error) if file::FormatError::of_damage(&error).is_none() => return Err(failed(error)),
+        head => head,
+    };
+    match head.ok().flatten().and_then(file::parse_native_header_only) {
         Some(header) => Ok(Some(header)),
         // A file of another layout.
         None => Ok(read(path)?.file.ok().map(|file| file.header)),
@@ -363,13 +387,4 @@ pub fn read_error(path: &Path, error: &io::Error) -> Error {
         }
         _ => Error::io(format_args!("cannot read {}", path.display()), error),
     }
-}
-
-fn read_with_stamp(path: &Path) -> Result<(Vec<u8>, String)> {
-    let failed = |e: io::Error| read_error(path, &e);
-    let mut source = File::open(path).map_err(failed)?;
-    let metadata = source.metadata().map_err(failed)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
-    source.read_to_end(&mut bytes).map_err(failed)?;
-    Ok((bytes, stamp(&metadata)))
 }

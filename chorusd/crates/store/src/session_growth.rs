@@ -95,6 +95,7 @@ impl Store {
         if row.sha256 == new.sha256 {
             return self.record_same(row, agent_dir, change).await;
         }
+        let row = self.make_plain(row, &agent_dir).await?;
         let usage = change.usage.clone();
         let (known, grown, is_in_use) = (row.clone(), change.grown.clone(), change.is_in_use.clone());
         let written = run_blocking(move || {

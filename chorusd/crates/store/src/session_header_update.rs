@@ -8,7 +8,7 @@ use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_runtime::run_blocking;
 use uuid::Uuid;
 
-use super::{Store, session_files};
+use super::{Store, session_files, session_form};
 
 impl Store {
     /// Updates the header of a session, in its file and then in its row. The messages keep their bytes and so their
@@ -40,7 +40,7 @@ impl Store {
         let _one_at_a_time = self.files.change_lock.lock().await;
         let row = self.catalog.sessions.get(id).await?.ok_or_else(session_not_found)?;
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
-        let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp)
+        let known = session_form::stamp_of(&path).is_some_and(|stamp| stamp == row.file_stamp)
             || self.is_elsewhere(&row, &agent_dir);
         if !known || !may(&row.header) {
             return Ok(None);
@@ -65,6 +65,9 @@ impl Store {
             self.catalog.sessions.update(row.clone()).await?;
             return Ok(row);
         }
+        let changed = row.header.clone();
+        row =
+            SessionRow { header: changed, ..self.make_plain(SessionRow { header: before, ..row }, &agent_dir).await? };
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
         let amended = run_blocking(move || session_files::update_header(&path, change)).await?;
         row.file_stamp.clone_from(&amended.stamp);

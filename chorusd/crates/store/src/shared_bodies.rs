@@ -11,7 +11,8 @@ use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 
 use super::Store;
-use super::session_files::{path_of, stamp};
+use super::session_files::path_of;
+use super::session_form::stamp_of;
 
 /// Bytes of a body from which a session that is not on this machine is read in pages, and not copied as a whole.
 const MIN_PAGED_BYTES: u64 = 1 << 20;
@@ -72,7 +73,7 @@ pub trait SharedBodies: Debug + Send + Sync {
 /// that of a file there.
 #[must_use]
 pub fn is_current_copy(row: &SessionRow, path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| stamp(&metadata) == row.file_stamp)
+    stamp_of(path).is_some_and(|stamp| stamp == row.file_stamp)
 }
 
 impl Store {

@@ -1,25 +1,71 @@
 //! Reads a session file while another thread hashes its messages.
 
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::thread;
 
 use bytes::Bytes;
 use chorus_base::error::Result;
-use chorus_session::FormatError;
-use chorus_session::block_reader::{BLOCK_BYTES, BlockHash, read_unhashed};
+use chorus_session::block_reader::{BLOCK_BYTES, BlockHash, read_blocks_unhashed, read_unhashed};
 use chorus_session::file::UnhashedSessionFile;
+use chorus_session::gzip::GzipFile;
+use chorus_session::{FormatError, SessionInput};
 use tokio::task::JoinHandle;
 
 use super::session_files::{hash_messages, read_error};
+use super::session_form;
+
+/// Number of members from which a second thread saves more time than its start costs.
+const MIN_SHARED_MEMBERS: usize = 4;
+
+/// The members of a compressed file, in their order. Two threads inflate them: each takes the next one that nobody has taken.
+struct SharedMembers<'a> {
+    gzip: &'a GzipFile,
+    count: usize,
+    /// The next member that nobody has taken.
+    next: &'a AtomicUsize,
+    /// What the other thread has inflated.
+    helped: mpsc::Receiver<(usize, io::Result<Bytes>)>,
+    /// Members that are not wanted yet.
+    found: BTreeMap<usize, io::Result<Bytes>>,
+    wanted: usize,
+}
+
+impl SharedMembers<'_> {
+    /// Returns the next member; `None` after the last one.
+    fn read_next(&mut self) -> Option<io::Result<Bytes>> {
+        let wanted = self.wanted;
+        self.wanted += 1;
+        loop {
+            self.found.extend(self.helped.try_iter());
+            if wanted >= self.count {
+                return None;
+            }
+            if let Some(member) = self.found.remove(&wanted) {
+                return Some(member);
+            }
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number < self.count {
+                self.found.insert(number, self.gzip.read_member(number));
+            } else {
+                // The other thread is about to send it.
+                let ended = || (wanted, Err(io::Error::other("a thread that reads the session ended")));
+                let (number, member) = self.helped.recv().unwrap_or_else(|_| ended());
+                self.found.insert(number, member);
+            }
+        }
+    }
+}
 
 /// A session file whose messages may be used, and that says later if they are those that were saved.
 #[derive(Debug)]
 pub struct UnverifiedSession {
     pub file: UnhashedSessionFile,
     /// The hash of the messages, unless `file` has it.
-    hash: JoinHandle<String>,
+    hash: Option<JoinHandle<String>>,
 }
 
 impl UnverifiedSession {
@@ -29,22 +75,48 @@ impl UnverifiedSession {
     /// Those of [`session_files::read`](crate::session_files::read).
     pub fn read(path: &Path) -> Result<std::result::Result<Self, FormatError>> {
         let failed = |e: io::Error| read_error(path, &e);
-        let source = File::open(path).map_err(failed)?;
-        let size = usize::try_from(source.metadata().map_err(failed)?.len()).unwrap_or(0);
-        Self::read_from(&source, size).map_err(failed)
+        let source = session_form::open(path).map_err(failed)?;
+        let read = match &source {
+            SessionInput::Gzip(gzip) if let Some(members) = gzip.member_count() => Self::read_members(gzip, members),
+            _ => source
+                .text_bytes()
+                .and_then(|size| Self::read_from(source.reader(), usize::try_from(size).unwrap_or(0))),
+        };
+        read.or_else(|error| FormatError::of_damage(&error).map(Err).ok_or_else(|| failed(error)))
+    }
+
+    /// Reads a compressed file. Its messages have the hash that was recorded, because each member has a checksum; without a recorded
+    /// one, they are hashed.
+    fn read_members(gzip: &GzipFile, count: usize) -> io::Result<std::result::Result<Self, FormatError>> {
+        let Some(sha256) = gzip.messages_sha256() else {
+            return Self::read_with(count, |take_block| read_shared(gzip, count, take_block));
+        };
+        Ok(read_shared(gzip, count, &mut |_| ())?.map(|mut file| {
+            file.sha256.get_or_insert_with(|| sha256.to_owned());
+            Self { file, hash: None }
+        }))
     }
 
     /// Reads a file that had `size` bytes when it was opened.
     fn read_from(source: impl Read, size: usize) -> io::Result<std::result::Result<Self, FormatError>> {
+        Self::read_with(size / BLOCK_BYTES, |take_block| read_unhashed(source, size, take_block))
+    }
+
+    /// Reads a file of about so many blocks, each of which `read` passes on.
+    fn read_with(
+        count: usize,
+        read_file: impl FnOnce(&mut dyn FnMut(Bytes)) -> io::Result<std::result::Result<UnhashedSessionFile, FormatError>>,
+    ) -> io::Result<std::result::Result<Self, FormatError>> {
         // Room for every block: the reader must not wait for a thread that may start only after it.
-        let (blocks, read) = mpsc::sync_channel::<Bytes>(size / BLOCK_BYTES + 2);
+        let (blocks, read) = mpsc::sync_channel::<Bytes>(count + 2);
         let hash = chorus_runtime::spawn_blocking(move || {
             let mut hash = BlockHash::default();
             read.iter().for_each(|block| hash.add(&block));
             hash.finish()
         });
         let mut is_complete = true;
-        let file = read_unhashed(source, size, |block| is_complete &= blocks.try_send(block).is_ok());
+        let file = read_file(&mut |block| is_complete &= blocks.try_send(block).is_ok());
+        drop(blocks);
         let mut file = match file? {
             Ok(file) => file,
             Err(error) => return Ok(Err(error)),
@@ -53,16 +125,42 @@ impl UnverifiedSession {
         if !is_complete && file.sha256.is_none() {
             file.sha256 = Some(hash_messages(&file.messages));
         }
-        Ok(Ok(Self { file, hash }))
+        Ok(Ok(Self { file, hash: Some(hash) }))
     }
 
     /// Returns the hash of the messages, which may be waited for. `None` if the thread ended without one: then the daemon ends.
     pub async fn sha256(self) -> Option<String> {
         match self.file.sha256 {
             Some(sha256) => Some(sha256),
-            None => self.hash.await.ok(),
+            None => self.hash?.await.ok(),
         }
     }
+}
+
+/// Reads a compressed file of so many members. Another thread inflates some of them.
+fn read_shared(
+    gzip: &GzipFile,
+    count: usize,
+    take_block: &mut dyn FnMut(Bytes),
+) -> io::Result<std::result::Result<UnhashedSessionFile, FormatError>> {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (found, helped) = mpsc::sync_channel(count);
+        if count >= MIN_SHARED_MEMBERS {
+            let next = &next;
+            scope.spawn(move || {
+                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+                for number in numbers.take_while(|number| *number < count) {
+                    // Fails once the reader has found that the file is damaged.
+                    if found.send((number, gzip.read_member(number))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        let mut members = SharedMembers { gzip, count, next: &next, helped, found: BTreeMap::new(), wanted: 0 };
+        read_blocks_unhashed(|| members.read_next().transpose(), take_block)
+    })
 }
 
 #[cfg(test)]

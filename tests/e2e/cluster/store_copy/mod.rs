@@ -1,5 +1,6 @@
 //! `chorusctl store copy`: what a daemon shows is the same before and after, whichever database has it.
 
+mod compressed;
 mod interrupted;
 mod refused;
 mod round_trip;

@@ -16,7 +16,7 @@ use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{notes, slug, summary};
 use chorus_store::session_files::StagedFile;
-use chorus_store::{AgentDir, Store, session_files};
+use chorus_store::{AgentDir, Store, session_files, session_form};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -177,7 +177,7 @@ async fn find_similar_session(
             return Ok(None);
         }
     };
-    let path = session_files::path_of(&draft.settings.dir, &row.header.session_id);
+    let path = session_form::find(session_files::path_of(&draft.settings.dir, &row.header.session_id));
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
     if !untouched || !has_same_notes(path.clone(), draft).await? {
         return Ok(None);

@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use chorus_base::hex;
+use chorus_store::session_form::parse_file_name;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -102,7 +103,7 @@ impl Manifest {
         for entry in self.entries.iter().filter(|entry| entry.kind == EntryKind::File) {
             match entry.path.split('/').collect::<Vec<_>>()[..] {
                 ["agents", _, "agent.json"] => found.0 += 1,
-                ["agents", _, "sessions", name] if name.ends_with(".json") => found.1 += 1,
+                ["agents", _, "sessions", name] if parse_file_name(name).is_some() => found.1 += 1,
                 _ => {}
             }
         }

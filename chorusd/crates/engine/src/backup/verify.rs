@@ -10,7 +10,8 @@ use bytes::Bytes;
 use chorus_base::error::{Error, Result};
 use chorus_base::hex;
 use chorus_proto::methods::backup::Verified;
-use chorus_session::file;
+use chorus_session::{FormatError, file, gzip};
+use chorus_store::session_form::{SessionForm, parse_file_name};
 use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -92,12 +93,25 @@ impl FileReceiver for BackupVerifier {
         let parts: Vec<&str> = place.iter().map(|part| part.to_str().unwrap_or_default()).collect();
         match parts[..] {
             [DB_DIR, database @ (JOURNAL_FILE | CATALOG_FILE)] => self.receive_database(database, source, at),
-            ["agents", _, "sessions", session] if session.ends_with(".json") => {
+            ["agents", _, "sessions", session] if parse_file_name(session).is_some() => {
+                let (name, form) = parse_file_name(session).unwrap_or((session, SessionForm::Plain));
                 let mut bytes = Vec::new();
                 source.read_to_end(&mut bytes)?;
                 let sha256 = hex(&Sha256::digest(&bytes));
-                let read = file::parse(&Bytes::from(bytes)).map(|file| file.sha256).map_err(|e| e.to_string());
-                self.sessions.insert(manifest_path(place), read);
+                let text = match form {
+                    SessionForm::Plain => Ok(bytes),
+                    SessionForm::Compressed => gzip::read_text(&bytes),
+                };
+                let text = text.map_err(|e| FormatError::Compression(e.to_string()));
+                let read = text.and_then(|text| file::parse(&Bytes::from(text))).map(|file| file.sha256);
+                // The plain file counts more than a compressed one.
+                let path = manifest_path(&place.with_file_name(format!("{name}.json")));
+                match form {
+                    SessionForm::Plain => _ = self.sessions.insert(path, read.map_err(|e| e.to_string())),
+                    SessionForm::Compressed => {
+                        self.sessions.entry(path).or_insert_with(|| read.map_err(|e| e.to_string()));
+                    }
+                }
                 Ok(sha256)
             }
             _ => copy_hashed(source, |_| Ok(())),

@@ -13,6 +13,7 @@ use chorus_runtime::run_blocking;
 use chorus_store::DirectoryScan;
 use chorus_store::session_files;
 use chorus_store::session_files::stamp;
+use chorus_store::session_form::{SessionForm, parse_file_name};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
@@ -129,7 +130,11 @@ fn list_session_files(dir: &std::path::Path) -> Result<Vec<(String, PathBuf)>> {
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(session) = name.strip_suffix(".json").filter(|name| !name.starts_with('.')) else { continue };
+        let Some((session, form)) = parse_file_name(&name) else { continue };
+        // A plain file counts more than a compressed one.
+        if form == SessionForm::Compressed && dir.join(format!("{session}.json")).symlink_metadata().is_ok() {
+            continue;
+        }
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_file() {
             files.push((metadata.modified().ok(), session.to_owned(), entry.path()));

@@ -18,7 +18,8 @@ use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet}
 use chorus_runtime::run_blocking;
 use chorus_session::SessionFile;
 use chorus_session::file::derived_id;
-use chorus_store::session_files::{ParsedSessionFile, stamp};
+use chorus_store::session_files::{ParsedSessionFile, path_of, stamp};
+use chorus_store::session_form::{SessionForm, delete_shadowed, parse_file_name};
 use chorus_store::{Store, session_files};
 use futures_util::future::BoxFuture;
 use futures_util::future::try_join_all;
@@ -59,7 +60,8 @@ impl CatalogSync {
             return self.add_files(settings).await;
         }
         let (dir, started) = (settings.dir.join("sessions"), self.started_at());
-        run_blocking(move || changed_files(&dir, &HashMap::new(), started)).await?;
+        let listed = run_blocking(move || changed_files(&dir, &HashMap::new(), started)).await?;
+        self.delete_shadowed(settings, listed.shadowed).await;
         Ok(SyncResult::default())
     }
 
@@ -77,11 +79,12 @@ impl CatalogSync {
             self.store.catalog.sessions.file_stamps(settings.id).await?.into_iter().collect();
         let dir = settings.dir.join("sessions");
         let started = self.started_at();
-        let changed = run_blocking(move || changed_files(&dir, &known_stamps, started)).await?;
+        let listed = run_blocking(move || changed_files(&dir, &known_stamps, started)).await?;
+        self.delete_shadowed(settings, listed.shadowed).await;
         let mut findings = SyncResult::default();
         // Pending writes, so that many rows share a commit, and the ids in them.
         let (mut pending, mut used_ids) = (Vec::new(), HashSet::new());
-        for (name, path) in changed {
+        for (name, path) in listed.changed {
             let found = run_blocking(move || session_files::read(&path)).await;
             let found = match found {
                 Ok(found) => found,
@@ -116,6 +119,24 @@ impl CatalogSync {
         }
         try_join_all(pending).await?;
         Ok(findings)
+    }
+
+    /// Deletes compressed files of sessions that have a plain one, too: a crash kept that from happening.
+    async fn delete_shadowed(&self, settings: &AgentSettings, names: Vec<String>) {
+        for name in names {
+            // One may be about to replace the plain one.
+            let _no_changes = self.store.files.change_lock.lock().await;
+            let path = path_of(&settings.dir, &name);
+            let deleted = run_blocking(move || {
+                delete_shadowed(&path).map_err(|e| Error::io("cannot delete a compressed session file", &e))
+            });
+            match deleted.await {
+                Ok(()) => {
+                    tracing::info!(agent = %settings.name, session = %name, "deleted the copy of an interrupted compression")
+                }
+                Err(failure) => tracing::warn!(agent = %settings.name, session = %name, %failure),
+            }
+        }
     }
 
     /// Like [`CatalogSync::sync_sessions`], but only logs errors, for an agent that has just been created and must not
@@ -238,15 +259,18 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
     row
 }
 
-/// Returns names and paths of session files whose stamp differs from the known one.
-fn changed_files(
-    dir: &Path,
-    known_stamps: &HashMap<String, String>,
-    started: SystemTime,
-) -> Result<Vec<(String, PathBuf)>> {
+/// What a directory with sessions has.
+#[derive(Debug, Default)]
+struct ListedFiles {
+    /// Names and paths of session files whose stamp differs from the known one.
+    changed: Vec<(String, PathBuf)>,
+    /// Names of sessions with a plain and a compressed file.
+    shadowed: Vec<String>,
+}
+
+fn changed_files(dir: &Path, known_stamps: &HashMap<String, String>, started: SystemTime) -> Result<ListedFiles> {
     let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
-    let mut changed = Vec::new();
-    let mut seen = HashSet::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -257,17 +281,27 @@ fn changed_files(
             }
             continue;
         }
-        let Some(session_id) = name.strip_suffix(".json") else { continue };
+        let Some((session_id, form)) = parse_file_name(&name) else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_file()
-            && known_stamps.get(session_id) != Some(&stamp(&metadata))
-            && seen.insert(session_id.to_owned())
-        {
-            changed.push((session_id.to_owned(), entry.path()));
+        if metadata.is_file() {
+            files.push((session_id.to_owned(), form, stamp(&metadata), entry.path()));
         }
     }
-    changed.sort();
-    Ok(changed)
+    files.sort_unstable();
+    let mut listed = ListedFiles::default();
+    let mut newest = None;
+    for (session_id, form, stamp, path) in files {
+        // The plain one of two comes first, and counts.
+        if form == SessionForm::Compressed && newest.as_ref() == Some(&session_id) {
+            listed.shadowed.push(session_id);
+            continue;
+        }
+        newest = Some(session_id.clone());
+        if known_stamps.get(&session_id) != Some(&stamp) {
+            listed.changed.push((session_id, path));
+        }
+    }
+    Ok(listed)
 }
 
 /// Builds the row of a session file from its parsed content.

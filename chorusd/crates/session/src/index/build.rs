@@ -1,7 +1,6 @@
 //! Builds the index of a session file in one pass: validates, counts and hashes the messages without keeping them.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
+use std::io::{self, BufRead, BufReader, Read as _};
 
 use bytes::Bytes;
 use chorus_base::parallel::run_parallel;
@@ -11,7 +10,7 @@ use super::{Layout, Offsets, SessionIndex};
 use crate::file::{FileMetadata, MESSAGES_LINE, parse_native_header, scan_any_layout};
 use crate::header_lines::read_header_lines;
 use crate::stored_message::{StoredMessage, Totals};
-use crate::{FormatError, MessageHash};
+use crate::{FormatError, MessageHash, SessionInput};
 
 /// The lines after the last message.
 const MESSAGES_CLOSING: &[u8] = b"  ]\n";
@@ -25,15 +24,13 @@ const BATCH_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The outer error is one of the disk. The inner one says why the file is not a session.
-pub fn build(mut file: &File) -> io::Result<Result<SessionIndex, FormatError>> {
-    file.rewind()?;
-    if let Some(index) = index_native(&mut BufReader::with_capacity(64 << 10, file))? {
-        return Ok(Ok(index));
-    }
-    file.rewind()?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(index_any_layout(&Bytes::from(bytes)))
+pub fn build(file: &SessionInput) -> io::Result<Result<SessionIndex, FormatError>> {
+    let built = match index_native(&mut BufReader::with_capacity(64 << 10, file.reader())) {
+        Ok(Some(index)) => return Ok(Ok(index)),
+        Ok(None) => file.read_text().map(|bytes| index_any_layout(&Bytes::from(bytes))),
+        Err(error) => Err(error),
+    };
+    built.or_else(|error| FormatError::of_damage(&error).map(Err).ok_or(error))
 }
 
 fn index_any_layout(bytes: &Bytes) -> Result<SessionIndex, FormatError> {

@@ -1,22 +1,20 @@
 //! Reads messages of an indexed session file, starting at any message.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::{Layout, SessionIndex};
-use crate::FormatError;
 use crate::stored_message::StoredMessage;
+use crate::{FormatError, SessionInput};
 
 /// Reads messages one by one. Buffers the messages between two entries of the index at a time.
 #[derive(Debug)]
 pub struct SessionReader {
-    file: Arc<File>,
+    file: Arc<SessionInput>,
     index: Arc<SessionIndex>,
     /// The index entry that is read next.
     next_entry: usize,
@@ -29,7 +27,7 @@ pub struct SessionReader {
 impl SessionReader {
     /// Creates a reader that begins at message `number`. `index` must be that of `file`.
     #[must_use]
-    pub fn new(file: Arc<File>, index: Arc<SessionIndex>, number: u64) -> Self {
+    pub fn new(file: Arc<SessionInput>, index: Arc<SessionIndex>, number: u64) -> Self {
         let next_entry = index.offsets.find_at_or_before(number);
         Self { file, index, next_entry, number, buffered: VecDeque::new() }
     }
@@ -63,7 +61,9 @@ impl SessionReader {
         let Some(mark) = marks.get(self.next_entry).copied() else { return Ok(Err(changed_error())) };
         let end = marks.get(self.next_entry + 1).map_or(self.index.end, |next| next.offset);
         let mut bytes = vec![0; usize::try_from(end.saturating_sub(mark.offset)).unwrap_or(usize::MAX)];
-        self.file.read_exact_at(&mut bytes, mark.offset)?;
+        if let Err(error) = self.file.read_exact_at(&mut bytes, mark.offset) {
+            return FormatError::of_damage(&error).map(Err).ok_or(error);
+        }
         let bytes = Bytes::from(bytes);
         let found = match self.index.layout {
             Layout::Native => split_lines(&bytes),

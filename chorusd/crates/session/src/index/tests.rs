@@ -1,13 +1,13 @@
 //! Tests of the index: reading through it gives the same as parsing the file as a whole.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::{MAX_BYTES_PER_ENTRY, MAX_MESSAGES_PER_ENTRY, SessionIndex, SessionReader, build};
-use crate::{FormatError, SessionFile, file};
+use crate::gzip::GzipWriter;
+use crate::{FormatError, SessionFile, SessionInput, file};
 
 /// Formats a session file in the native layout with one message for each text.
 fn session(texts: impl IntoIterator<Item = String>) -> String {
@@ -33,19 +33,28 @@ fn many() -> String {
     )
 }
 
-fn placed(text: &str) -> Arc<File> {
+fn placed(text: &[u8]) -> Arc<SessionInput> {
     let mut file = tempfile::tempfile().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    Arc::new(file)
+    file.write_all(text).unwrap();
+    Arc::new(SessionInput::new(file).unwrap())
 }
 
-fn opened(text: &str) -> (Arc<File>, Result<Arc<SessionIndex>, FormatError>) {
-    let file = placed(text);
+fn opened(text: &str) -> (Arc<SessionInput>, Result<Arc<SessionIndex>, FormatError>) {
+    let file = placed(text.as_bytes());
     let index = build(&file).unwrap();
     (file, index.map(Arc::new))
 }
 
-fn from(file: &Arc<File>, index: &Arc<SessionIndex>, number: u64) -> Vec<Bytes> {
+/// As [`opened`], for the compressed file.
+fn opened_compressed(text: &str) -> (Arc<SessionInput>, Result<Arc<SessionIndex>, FormatError>) {
+    let mut packed = GzipWriter::new(Vec::new());
+    packed.write_all(text.as_bytes()).unwrap();
+    let file = placed(&packed.finish().unwrap());
+    let index = build(&file).unwrap();
+    (file, index.map(Arc::new))
+}
+
+fn from(file: &Arc<SessionInput>, index: &Arc<SessionIndex>, number: u64) -> Vec<Bytes> {
     let mut reader = SessionReader::new(file.clone(), index.clone(), number);
     std::iter::from_fn(|| reader.read().unwrap().unwrap()).map(|message| message.json().clone()).collect()
 }
@@ -53,22 +62,23 @@ fn from(file: &Arc<File>, index: &Arc<SessionIndex>, number: u64) -> Vec<Bytes> 
 /// Asserts that reading through the index returns the same as parsing the file as a whole.
 fn check(text: &str) {
     let SessionFile { header, messages, sha256 } = file::parse(&Bytes::from(text.to_owned())).unwrap();
-    let (file, index) = opened(text);
-    let index = index.unwrap();
-    assert_eq!((&index.header, &index.sha256), (&header, &sha256));
     let all: Vec<Bytes> = messages.iter().map(|message| message.json().clone()).collect();
     let count = messages.len();
-    for number in [
-        0,
-        1,
-        MAX_MESSAGES_PER_ENTRY as usize - 1,
-        MAX_MESSAGES_PER_ENTRY as usize,
-        199,
-        count.saturating_sub(1),
-        count,
-        count + 9,
-    ] {
-        assert_eq!(from(&file, &index, number as u64), all[number.min(count)..], "from {number}");
+    for (file, index) in [opened(text), opened_compressed(text)] {
+        let index = index.unwrap();
+        assert_eq!((&index.header, &index.sha256), (&header, &sha256));
+        for number in [
+            0,
+            1,
+            MAX_MESSAGES_PER_ENTRY as usize - 1,
+            MAX_MESSAGES_PER_ENTRY as usize,
+            199,
+            count.saturating_sub(1),
+            count,
+            count + 9,
+        ] {
+            assert_eq!(from(&file, &index, number as u64), all[number.min(count)..], "from {number}");
+        }
     }
 }
 
@@ -112,6 +122,7 @@ fn what_is_wrong_is_said_as_by_reading_at_once() {
     for (n, text) in wrong.iter().enumerate() {
         let said = file::parse(&Bytes::from(text.clone())).unwrap_err();
         assert_eq!(opened(text).1.unwrap_err(), said, "{n}");
+        assert_eq!(opened_compressed(text).1.unwrap_err(), said, "{n}");
     }
 }
 
@@ -119,10 +130,13 @@ fn what_is_wrong_is_said_as_by_reading_at_once() {
 fn a_file_that_becomes_another_one_is_no_panic() {
     let (file, index) = opened(&many());
     let index = index.unwrap();
-    file.set_len(0).unwrap();
+    file.file().set_len(0).unwrap();
     assert!(SessionReader::new(file.clone(), index.clone(), 0).read().is_err());
-    let mut writer = &*file;
+    let mut writer = file.file();
     std::io::Seek::rewind(&mut writer).unwrap();
     writer.write_all(&vec![b'\n'; 4 << 20]).unwrap();
     assert!(matches!(SessionReader::new(file, index, 250).read(), Ok(Err(FormatError::Json(_)))));
+    let (file, index) = opened_compressed(&many());
+    file.file().set_len(1000).unwrap();
+    assert!(matches!(SessionReader::new(file, index.unwrap(), 250).read(), Ok(Err(FormatError::Compression(_)))));
 }

@@ -426,4 +426,6 @@ pub(crate) const MIGRATIONS: Migrations = &[
     CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
     CREATE INDEX schedules_pending ON schedules (pending_at) WHERE pending_at IS NOT NULL;
 ",
+    // Introduces compressed session files, which older releases cannot read.
+    "SELECT 1;",
 ];

@@ -129,6 +129,9 @@ pub(crate) const MIGRATIONS: Migrations = &[
 ",
     // The name of the git worktree that a conversation has, and of its branch; NULL: none.
     "ALTER TABLE conversations ADD COLUMN worktree TEXT;",
+    // Introduces compressed session files, which older releases cannot read: contexts may refer to them. Such a release would also
+    // make a new catalog without them.
+    "SELECT 1;",
 ];
 
 /// The highest number of a context.

@@ -18,7 +18,9 @@ use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult
 use chorus_proto::{ErrorKind, Session};
 use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
-use chorus_store::Store;
+use chorus_session::SessionInput;
+use chorus_store::session_form::{SessionForm, parse_file_name};
+use chorus_store::{Store, session_form};
 use serde_json::Value;
 use tokio::sync::RwLock;
 use uuid::Uuid;
@@ -100,7 +102,7 @@ pub async fn begin(
     let name = settings.name.clone();
     let (file, size, sessions, left_out) = run_blocking(move || {
         let failed = |e: std::io::Error| Error::io(format_args!("cannot export {}", settings.name), &e);
-        let (sessions, docs, left_out) = list_files(&settings.dir).map_err(failed)?;
+        let (sessions, docs, mut left_out) = list_files(&settings.dir).map_err(failed)?;
         let mut writer = ArchiveWriter::new(BufWriter::with_capacity(CHUNK_BYTES, file));
         let mut add = |path: &str, bytes: &[u8]| writer.add(path, bytes.len() as u64, bytes);
         add(agent_archive::AGENT_MEMBER, render(&config).as_bytes()).map_err(failed)?;
@@ -113,11 +115,23 @@ pub async fn begin(
         let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let size = bundle.metadata().map_err(failed)?.len();
         let (mut done, all) = (0, size + docs.iter().chain(&sessions).map(|(_, file)| length(file)).sum::<u64>());
-        for (path, file) in docs.iter().chain(&sessions) {
+        for (path, file) in &docs {
             let source = File::open(file).map_err(failed)?;
             let size = source.metadata().map_err(failed)?.len();
             writer.add(path, size, source).map_err(failed)?;
             done += size;
+            progress(done, all);
+        }
+        for (path, file) in &sessions {
+            let source = session_form::open(file).map_err(failed)?;
+            match text_bytes(&source) {
+                Ok(size) => writer.add(path, size, source.reader()).map_err(failed)?,
+                Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
+                    left_out.push(format!("not exported: {path} ({e})"));
+                }
+                Err(e) => return Err(failed(e)),
+            }
+            done += length(file);
             progress(done, all);
         }
         writer.add(agent_archive::WORKSPACE_MEMBER, size, FileReader(&bundle, 0)).map_err(failed)?;
@@ -190,6 +204,14 @@ async fn fetch_files(store: &Store, settings: &AgentSettings) -> Result<()> {
     Ok(())
 }
 
+/// Returns the bytes of a session file that is not compressed, after reading one that is.
+fn text_bytes(source: &SessionInput) -> std::io::Result<u64> {
+    match source {
+        SessionInput::Plain(file) => Ok(file.metadata()?.len()),
+        SessionInput::Gzip(gzip) => std::io::copy(&mut gzip.reader(), &mut std::io::sink()),
+    }
+}
+
 /// Member paths with the paths of their files.
 type MemberFiles = Vec<(String, PathBuf)>;
 
@@ -218,7 +240,16 @@ fn collect_files(
     for entry in entries {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
-        let path = format!("{prefix}{}", name.to_string_lossy());
+        let mut path = format!("{prefix}{}", name.to_string_lossy());
+        // An archive has sessions as every version reads them.
+        if prefix == agent_archive::SESSIONS_PREFIX
+            && let Some((session, SessionForm::Compressed)) = name.to_str().and_then(parse_file_name)
+        {
+            path = format!("{prefix}{session}.json");
+            if dir.join(format!("{session}.json")).symlink_metadata().is_ok() {
+                continue;
+            }
+        }
         if kind.is_dir() && deep > 0 {
             collect_files(&entry.path(), &format!("{path}/"), deep - 1, found, left_out)?;
         } else if kind.is_file() && name.to_str().is_some() && agent_archive::is_valid_member_path(&path) {

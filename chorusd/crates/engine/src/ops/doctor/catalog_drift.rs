@@ -11,6 +11,7 @@ use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::pluralize::pluralize;
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::stamp;
+use chorus_store::session_form::{SessionForm, exists, parse_file_name};
 use chorus_store::trash;
 use chorus_store::trash::{Stage, TrashItem};
 use futures_util::future::BoxFuture;
@@ -61,7 +62,7 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
                 }
             }
             let (sessions, entry_id) = (entry.settings.dir.join("sessions"), entry.settings.id);
-            for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
+            for name in known.into_keys().filter(|name| !exists(&sessions.join(format!("{name}.json")))) {
                 let in_trash = trashed.iter().any(|entry| is_entry_of(entry, TrashKind::Session, entry_id, &name));
                 if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
             }
@@ -119,15 +120,18 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
 }
 
 /// Returns names and stamps of the session files in `dir`; none if it does not exist.
-fn read_stamps(dir: &Path) -> Vec<(String, String)> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+fn read_stamps(dir: &Path) -> BTreeMap<String, String> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return BTreeMap::new() };
     let file = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let session = name.strip_suffix(".json").filter(|name| !name.starts_with('.'))?;
+        let (session, form) = parse_file_name(&name)?;
         let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some((session.to_owned(), stamp(&metadata)))
+        Some((form, session.to_owned(), stamp(&metadata)))
     };
-    entries.filter_map(|entry| file(entry.ok()?)).collect()
+    let mut files: Vec<(SessionForm, String, String)> = entries.filter_map(|entry| file(entry.ok()?)).collect();
+    // A plain file counts more than a compressed one.
+    files.sort_unstable_by(|one, two| two.cmp(one));
+    files.into_iter().map(|(_, session, stamp)| (session, stamp)).collect()
 }
 
 /// Returns everything in the trash, including unfinished entries.

@@ -1,13 +1,17 @@
 //! The operation `doctor.size`: says what takes room on the disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::Result;
-use chorus_proto::methods::doctor::{SizeOfAgent, SizeParams, SizePart, SizeResult};
+use chorus_proto::methods::doctor::{SizeOfAgent, SizeOfCompression, SizeParams, SizePart, SizeResult};
 use chorus_runtime::run_blocking;
+use chorus_session::SessionInput;
+use chorus_session::gzip::GzipWriter;
+use chorus_store::session_form::{SessionForm, parse_file_name};
 
 use crate::ops::Ops;
 
@@ -15,6 +19,11 @@ use crate::ops::Ops;
 const MAX_AGENTS: usize = 20;
 /// Bytes of a block, as `st_blocks` counts them.
 const BLOCK_BYTES: u64 = 512;
+/// Bytes that file systems usually give to a file at once.
+const ALLOCATION_BYTES: u64 = 4096;
+/// Number of session files from which it is estimated what compression would save, and bytes of each.
+const MAX_SAMPLES: usize = 16;
+const SAMPLE_BYTES: u64 = 128 << 10;
 
 /// Measures the files of the home. Those that vanish meanwhile are left out.
 ///
@@ -24,7 +33,12 @@ pub async fn size(ops: &Ops, _: SizeParams) -> Result<SizeResult> {
     let home = ops.home.clone();
     let names: HashMap<PathBuf, String> =
         ops.agents.all().iter().map(|entry| (entry.settings.dir.clone(), entry.settings.name.clone())).collect();
-    run_blocking(move || Ok(measure(&home, &names))).await
+    let may_compress = ops.store.may_compress();
+    run_blocking(move || {
+        let size = measure(&home, &names);
+        Ok(SizeResult { compression: size.compression.filter(|_| may_compress), ..size })
+    })
+    .await
 }
 
 /// The sums so far.
@@ -34,6 +48,76 @@ struct Measure {
     agents: HashMap<PathBuf, SizeOfAgent>,
     /// Files with several names count once.
     seen: HashSet<(u64, u64)>,
+    sessions: MeasuredSessions,
+}
+
+/// The session files so far.
+#[derive(Debug, Default)]
+struct MeasuredSessions {
+    compressed: u64,
+    saved: u64,
+    plain: u64,
+    plain_bytes: u64,
+    /// Some of the plain ones: each one whose number is a multiple of `stride`.
+    samples: Vec<PathBuf>,
+    stride: u64,
+}
+
+impl MeasuredSessions {
+    fn add(&mut self, path: &Path, form: SessionForm, bytes: u64) {
+        if form == SessionForm::Compressed {
+            self.compressed += 1;
+            self.saved += plain_bytes(path).unwrap_or(0).saturating_sub(bytes);
+            return;
+        }
+        self.stride = self.stride.max(1);
+        if self.plain.is_multiple_of(self.stride) {
+            self.samples.push(path.to_owned());
+        }
+        if self.samples.len() == 2 * MAX_SAMPLES {
+            let mut number = 0;
+            self.samples.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+        self.plain += 1;
+        self.plain_bytes += bytes;
+    }
+
+    fn finish(self) -> SizeOfCompression {
+        let (mut before, mut after) = (0, 0);
+        for path in self.samples.iter().take(MAX_SAMPLES) {
+            if let Some((plain, compressed)) = compress_sample(path) {
+                before += plain;
+                after += compressed;
+            }
+        }
+        let ratio = if before == 0 { 1.0 } else { (after as f64 / before as f64).min(1.0) };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate that is not negative")]
+        let possible = (self.plain_bytes as f64 * (1.0 - ratio)) as u64;
+        SizeOfCompression { compressed: self.compressed, saved: self.saved, plain: self.plain, possible }
+    }
+}
+
+/// Returns the bytes on the disk that a compressed file would take otherwise; `None` if that is not known without reading it.
+fn plain_bytes(path: &Path) -> Option<u64> {
+    match SessionInput::new(File::open(path).ok()?).ok()? {
+        SessionInput::Gzip(gzip) => Some(gzip.text_bytes()?.next_multiple_of(ALLOCATION_BYTES)),
+        SessionInput::Plain(_) => None,
+    }
+}
+
+/// Compresses the beginning of a file. Returns the bytes on the disk that it takes before and after.
+fn compress_sample(path: &Path) -> Option<(u64, u64)> {
+    let mut sample = Vec::new();
+    File::open(path).ok()?.take(SAMPLE_BYTES).read_to_end(&mut sample).ok()?;
+    let mut gzip = GzipWriter::new(Vec::new());
+    gzip.write_all(&sample).ok()?;
+    let compressed = gzip.finish().ok()?.len() as u64;
+    let allocated = |bytes: u64| bytes.next_multiple_of(ALLOCATION_BYTES);
+    Some((allocated(sample.len() as u64), allocated(compressed)))
 }
 
 fn measure(home: &Path, names: &HashMap<PathBuf, String>) -> SizeResult {
@@ -61,7 +145,8 @@ fn measure(home: &Path, names: &HashMap<PathBuf, String>) -> SizeResult {
     let agents_total = agents.len() as u64;
     agents.truncate(MAX_AGENTS);
     let bytes = parts.iter().map(|part| part.bytes).sum();
-    SizeResult { home: home.to_string_lossy().into_owned(), bytes, parts, agents, agents_total }
+    let compression = Some(measure.sessions.finish());
+    SizeResult { home: home.to_string_lossy().into_owned(), bytes, parts, agents, agents_total, compression }
 }
 
 impl Measure {
@@ -87,6 +172,12 @@ impl Measure {
         if name == "sessions" {
             of.sessions += bytes;
             of.count += file;
+            if let [_, _, _, file] = inside.as_slice()
+                && let Some((_, form)) = parse_file_name(file)
+                && metadata.is_file()
+            {
+                self.sessions.add(path, form, bytes);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::SessionRow;
-use chorus_config::{format_days, parse_duration, validate_retention};
+use chorus_config::{Config, format_days, parse_duration, validate_retention};
 use chorus_proto::EventType;
 use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::SessionTrash;
+use super::daily::repeat_daily;
 use crate::agent::agent_index::AgentIndex;
 use crate::ops::agent::AgentResolver;
 use crate::ops::settings::EffectiveConfig;
@@ -24,16 +25,14 @@ use crate::ops::settings::EffectiveConfig;
 const MAX_SESSIONS: u64 = 1_000;
 /// An upper bound for the bytes of a session in the reply.
 const MAX_ENTRY_BYTES: usize = 1 << 10;
-/// The interval of the daemon's own runs.
-const RUN_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The sessions that are unused.
 #[derive(Debug)]
-struct UnusedSessions {
+pub(super) struct UnusedSessions {
     /// A session is unused if its last use was before this time.
-    before: Timestamp,
+    pub before: Timestamp,
     /// The longest unused first.
-    ids: Vec<Uuid>,
+    pub ids: Vec<Uuid>,
     /// The number of sessions that are kept because live contexts refer to them.
     in_use: u64,
 }
@@ -93,7 +92,7 @@ fn as_index(number: u64) -> usize {
 }
 
 /// Finds the sessions of `agent`, or of all agents, that were not used for `age`.
-async fn find_unused(trash: &SessionTrash, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
+pub(super) async fn find_unused(trash: &SessionTrash, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
     let before = trash.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
     let mut unused = trash.store.catalog.sessions.list_unused_since(before).await?;
     // Sessions of destroyed agents are in the trash already.
@@ -144,25 +143,8 @@ fn to_expired_session(agents: &AgentIndex, row: SessionRow, trash: Option<String
 
 /// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
 pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<EffectiveConfig>, stop: CancellationToken) {
-    let mut reloads = config.subscribe();
-    loop {
-        let age = config.current().sessions_unused_for;
-        let next = trash.clock.ticks().after(RUN_INTERVAL);
-        if let Some(age) = age {
-            expire_all(&trash, age, &stop).await;
-        }
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = trash.clock.sleep_until(next) => break,
-                Ok(()) = reloads.changed() => {
-                    if config.current().sessions_unused_for != age {
-                        break;
-                    }
-                }
-            }
-        }
-    }
+    let age = |config: &Config| config.sessions_unused_for;
+    repeat_daily(&trash.clock, &config, &stop, age, |age| Box::pin(expire_all(&trash, age, &stop))).await;
 }
 
 /// Moves all unused sessions. Those that cannot be moved are tried again by the next run. Posts a notice for each agent

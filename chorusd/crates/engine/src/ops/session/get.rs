@@ -4,21 +4,27 @@ use chorus_agent_core::context::{PageBudget, PageBuilder};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_catalog::SessionRow;
+use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
 use chorus_runtime::run_blocking;
 use chorus_session::FormatError;
 use chorus_session::stored_message::StoredMessage;
+use jiff::SignedDuration;
 
 use crate::agent::summaries::Summaries;
 use crate::ops::session::SessionReader;
 use crate::ops::session::message_source::MessageSource;
 
-/// Returns a saved session with a page of its messages.
+/// How much later a reading must be than the last use to be recorded.
+const USE_RESOLUTION: SignedDuration = SignedDuration::from_hours(24);
+
+/// Returns a saved session with a page of its messages. That counts as a use of it.
 pub async fn get(
     sessions: &SessionReader,
     summaries: &Summaries,
+    clock: &Clock,
     config: &Config,
     params: GetParams,
 ) -> Result<GetResult<StoredMessage>> {
@@ -31,6 +37,10 @@ pub async fn get(
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);
     let open = sessions.open_row(row.clone()).await?;
+    let now = clock.now();
+    if now.duration_since(row.last_used_at) > USE_RESOLUTION {
+        drop(sessions.table.touch(row.header.id, now));
+    }
     let mut warnings =
         if row.has_saved(&open.header, &open.messages_hash) { Vec::new() } else { vec![changed_warning(&row)] };
     if !agent_said {

@@ -1,6 +1,8 @@
 //! The operations `session.*`.
 
 pub mod branch;
+pub mod compression;
+mod daily;
 pub mod delete;
 pub mod diff;
 pub mod expire;

@@ -10,7 +10,7 @@ use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::{Selector, slug};
-use chorus_store::session_files;
+use chorus_store::{session_files, session_form};
 use sha2::{Digest as _, Sha256};
 use uuid::Builder;
 
@@ -126,7 +126,7 @@ impl SessionReader {
         let taken = self.table.names_with_base(target.key.agent, wanted.clone()).await?;
         let session_id = slug::free_name(&wanted, |name| {
             taken.iter().any(|known| known == name)
-                || session_files::path_of(&draft.settings.dir, name).symlink_metadata().is_ok()
+                || session_form::exists(&session_files::path_of(&draft.settings.dir, name))
         });
         let header = session_save::build_header(&draft, live_id, &session_id, None);
         let messages_hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -14,7 +14,7 @@ use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::unverified_session::UnverifiedSession;
-use chorus_store::{Store, session_files};
+use chorus_store::{Store, session_files, session_form};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
@@ -378,7 +378,7 @@ impl SessionReader {
             .map(|(row, (short_id, unique_prefix))| {
                 let path = dirs
                     .get(&row.header.agent_id)
-                    .map(|dir| session_files::path_of(dir, &row.header.session_id))
+                    .map(|dir| session_form::find(session_files::path_of(dir, &row.header.session_id)))
                     .unwrap_or_default();
                 let available = row.corrupt.is_none() && (self.store.is_shared(&row) || path.is_file());
                 Session {
@@ -430,7 +430,7 @@ impl SessionReader {
 
     /// Returns the path of a session's file.
     pub async fn path(&self, session: &SessionHeader) -> Result<PathBuf> {
-        Ok(session_files::path_of(&self.agent_dir(session).await?, &session.session_id))
+        Ok(session_form::find(session_files::path_of(&self.agent_dir(session).await?, &session.session_id)))
     }
 
     /// Opens the file of a session for reading messages from any position. Fails like [`SessionReader::read_file`].

@@ -13,7 +13,7 @@ use chorus_runtime::run_blocking;
 use chorus_session::slug;
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::message_spool::{MessageSpool, SpooledMessages};
-use chorus_store::session_files;
+use chorus_store::{session_files, session_form};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -243,7 +243,7 @@ fn clean_header(header: SessionHeader, redactor: &Redactor) -> Result<(SessionHe
 /// Returns true if there is a file of the copy, under the name that it gets or the next ones. Blocks.
 fn has_unfinished(dir: &Path, wanted: &str, id: Uuid) -> bool {
     let names = std::iter::once(wanted.to_owned()).chain((2..=MAX_SUFFIX).map(|number| format!("{wanted}-{number}")));
-    let mut paths = names.map(|name| session_files::path_of(dir, &name)).filter(|path| path.exists());
+    let mut paths = names.map(|name| session_files::path_of(dir, &name)).filter(|path| session_form::exists(path));
     paths.any(|path| session_files::read_header(&path).ok().flatten().is_some_and(|header| header.id == id))
 }
 

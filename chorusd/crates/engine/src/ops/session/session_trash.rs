@@ -10,7 +10,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::TrashKind;
 use chorus_runtime::run_blocking;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
-use chorus_store::{Store, trash};
+use chorus_store::{Store, session_form, trash};
 use tokio::sync::RwLock;
 
 use super::SessionReader;
@@ -105,6 +105,12 @@ impl SessionTrash {
             memory: None,
         };
         let (home, from) = (self.home.clone(), path.clone());
+        let deleted = path.clone();
+        let whole = run_blocking(move || {
+            session_form::delete_shadowed(&deleted)
+                .map_err(|e| Error::io("cannot delete a compressed session file", &e))
+        });
+        whole.await?;
         let trashed = run_blocking(move || match trash::move_in(&home, &from, &note) {
             Ok(entry) => Ok(Some(entry)),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && from.symlink_metadata().is_err() => Ok(None),

@@ -1,6 +1,7 @@
 //! The operation `session.tag`.
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
 use chorus_proto::SessionHeader;
 use chorus_proto::methods::session::{TagParams, TagResult};
 use chorus_store::Store;
@@ -20,10 +21,11 @@ pub async fn tag(
     sessions: &SessionReader,
     lock: &RwLock<()>,
     store: &Store,
+    clock: &Clock,
     params: TagParams,
 ) -> Result<TagResult> {
     let added = parse_tags(params.tag.clone())?;
-    change_tags(agents, sessions, lock, store, params, "session tag NAME TAG", move |header| {
+    change_tags(agents, sessions, lock, (store, clock), params, "session tag NAME TAG", move |header| {
         for tag in &added {
             if !header.tags.contains(tag) {
                 header.tags.push(tag.clone());
@@ -38,7 +40,7 @@ pub async fn change_tags(
     agents: &AgentResolver,
     sessions: &SessionReader,
     lock: &RwLock<()>,
-    store: &Store,
+    (store, clock): (&Store, &Clock),
     params: TagParams,
     command: &str,
     change: impl Fn(&mut SessionHeader) + Send + 'static,
@@ -51,6 +53,7 @@ pub async fn change_tags(
     let _stays = lock.read().await;
     let dir = sessions.agent_dir(&row.header).await?;
     let row = store.update_session_header(row.header.id, dir, change).await?;
+    drop(sessions.table.touch(row.header.id, clock.now()));
     Ok(TagResult { session: sessions.describe(row).await? })
 }
 

@@ -9,12 +9,13 @@ use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::move_dir;
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::{path_of, stamp};
+use chorus_store::session_form;
 use chorus_store::trash::{EntryMetadata, TrashItem};
 use chorus_store::{session_files, trash};
 use uuid::Uuid;
 
 use super::Trash;
-use super::restore::hide_entry;
+use super::restore::{form_path, hide_entry};
 use crate::agent::agent_index::AgentEntry;
 use crate::capture::identity;
 use crate::ops::catalog_sync;
@@ -97,7 +98,7 @@ async fn merge_session(
     merged: &HashSet<Uuid>,
 ) -> Result<Option<(Uuid, (String, String))>> {
     let (settings, table) = (&into.settings, &trash.store.catalog.sessions);
-    let path = path_of(content, name);
+    let path = session_form::find(path_of(content, name));
     let read = path.clone();
     let found = run_blocking(move || session_files::read(&read)).await?;
     let known = table.list_named(Some(from), name.to_owned()).await?.pop();
@@ -114,7 +115,7 @@ async fn merge_session(
     let taken = table.names_with_base(settings.id, name.to_owned()).await?;
     // Reserved until the row exists, so that no save takes the name.
     let reserved = trash.store.files.reserve_name(settings.id, &settings.dir, name, &taken);
-    let target = path_of(&settings.dir, &reserved.key().1);
+    let target = form_path(&path, path_of(&settings.dir, &reserved.key().1)).await?;
     let (source, moved) = (path.clone(), target.clone());
     row.file_stamp = run_blocking(move || {
         let failed = |e: &io::Error| Error::io("cannot move a session out of the trash", e);
@@ -143,9 +144,10 @@ fn session_names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        names.extend(name.strip_suffix(".json").map(str::to_owned));
+        names.extend(session_form::parse_file_name(&name).map(|(session, _)| session.to_owned()));
     }
     names.sort();
+    names.dedup();
     Ok(names)
 }
 

@@ -18,8 +18,8 @@ use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::path_of;
-use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};
+use chorus_store::{session_form, trash};
 use futures_util::future::BoxFuture;
 
 use super::Trash;
@@ -119,8 +119,10 @@ async fn resolve_session(
     let own = |row: &SessionRow| row.header.agent_id == note.agent_id && row.header.session_id == note.name;
     let row = catalog.sessions.get(of.id).await?.filter(own);
     let agent = trash.agents.index.by_id(note.agent_id);
-    let place =
-        agent.as_ref().map_or_else(|| trash.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
+    let place = agent.as_ref().map_or_else(
+        || trash.home.join(&note.from),
+        |agent| session_form::find(path_of(&agent.settings.dir, &note.name)),
+    );
     let at_its_place = exists(place.clone()).await?;
     if entry.has_content() {
         // Of a session whose body is elsewhere a missing file says nothing.

@@ -13,7 +13,7 @@ use chorus_proto::{Agent, ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::{path_of, stamp};
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
-use chorus_store::{session_files, trash};
+use chorus_store::{session_files, session_form, trash};
 use uuid::Uuid;
 
 use super::Trash;
@@ -178,7 +178,7 @@ async fn restore_session(
     // has moved the file into the trash.
     let is_own_row = |row: &SessionRow| row.header.agent_id == settings.id && row.header.session_id == note.name;
     let row = catalog.sessions.get(of.id).await?;
-    let has_file = path_of(&settings.dir, &note.name).symlink_metadata().is_ok();
+    let has_file = session_form::exists(&path_of(&settings.dir, &note.name));
     let has_file = |row: &SessionRow| has_file || trash.store.is_shared(row);
     if let Some(known) = row.as_ref().filter(|row| !is_own_row(row) || has_file(row)) {
         let SessionHeader { session_id, agent_name, .. } = &known.header;
@@ -192,7 +192,7 @@ async fn restore_session(
     // Reserved until the row exists, so that no save takes the name.
     let name = trash.store.files.reserve_name(settings.id, &settings.dir, &note.name, &taken);
     let name = &name.key().1;
-    let target = path_of(&settings.dir, name);
+    let target = form_path(&entry.content(), path_of(&settings.dir, name)).await?;
     // A file without a row whose deletion is recorded would be taken for a leftover.
     let _no_changes = trash.store.files.change_lock.lock().await;
     let entry = move_out(entry, &target).await?;
@@ -209,6 +209,16 @@ async fn restore_session(
             Err(failure)
         }
     }
+}
+
+/// Returns the path that the session file `content` gets: the plain `path`, or that of the compressed form.
+pub(super) async fn form_path(content: &Path, path: PathBuf) -> Result<PathBuf> {
+    let content = content.to_owned();
+    run_blocking(move || {
+        session_form::path_for(&content, path)
+            .map_err(|e| Error::io(format_args!("cannot read {}", content.display()), &e))
+    })
+    .await
 }
 
 /// Returns the agent that something in the trash belongs to; `None` if it does not exist.

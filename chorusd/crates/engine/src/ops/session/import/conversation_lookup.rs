@@ -243,7 +243,10 @@ impl SessionImporter {
             Ok(GrowthResult::Same(row) | GrowthResult::Shorter(row)) => {
                 (row, ImportOutcome::UpToDate, imported.body.count)
             }
-            Ok(GrowthResult::Grown { row, kept }) => (row, ImportOutcome::Grown, kept),
+            Ok(GrowthResult::Grown { row, kept }) => {
+                drop(store.catalog.sessions.touch(row.header.id, self.clock.now()));
+                (row, ImportOutcome::Grown, kept)
+            }
             Ok(GrowthResult::Different) => return Ok(None),
             Err(failure) if matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession) => {
                 return Ok(None);

@@ -10,7 +10,7 @@ use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Message, Role};
 use chorus_runtime::run_blocking;
 use chorus_session::file;
-use chorus_store::session_files;
+use chorus_store::{session_files, session_form};
 use regex::{Regex, RegexBuilder};
 
 use super::quote::one_line;
@@ -150,8 +150,9 @@ fn search_session(row: &SessionRow, path: PathBuf, words: &[Regex]) -> Option<St
 
 /// Returns excerpts from the first user and assistant messages that contain all words.
 fn find_excerpts(path: PathBuf, words: &[Regex]) -> Vec<String> {
-    let small = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
-    let bytes = small.then(|| std::fs::read(&path).ok()).flatten().unwrap_or_default();
+    let source = session_form::open(&path).ok();
+    let small = source.filter(|source| source.text_bytes().is_ok_and(|bytes| bytes <= MAX_FILE_BYTES));
+    let bytes = small.and_then(|source| source.read_text().ok()).unwrap_or_default();
     let Ok(session) = file::parse(&bytes.into()) else { return Vec::new() };
     let spoken = session.messages.iter().filter(|message| matches!(message.role(), Role::User | Role::Assistant));
     spoken
