@@ -81,6 +81,9 @@ const COMMANDS: &[&str] = &[
     "models",
     "models validate",
     "tasks",
+    "schedule add standup --every 4h 'What is due today?'",
+    "schedule list",
+    "schedule show standup",
     "config",
     "config set defaults.idle_timeout 45m",
     "usage",
@@ -250,10 +253,11 @@ fn first_difference(now: &str, before: &str) -> String {
 /// The words of a text without those that differ from run to run, because they have digits or are units. Where lines wrap does
 /// not matter.
 pub(super) fn normalize(text: &str) -> String {
+    const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     const UNITS: [&str; 12] = ["s", "ms", "min", "h", "now", "just", "ago", "B", "KiB", "MiB", "GiB", "kB"];
     let varies = |word: &&str| {
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        word.chars().any(|c| c.is_ascii_digit()) || UNITS.contains(&bare)
+        word.chars().any(|c| c.is_ascii_digit()) || UNITS.contains(&bare) || DAYS.contains(&bare)
     };
     text.split_whitespace().filter(|word| !varies(word)).collect::<Vec<_>>().join("\n")
 }
