@@ -115,7 +115,8 @@ fn find_own_session(file: &str, app: &mut App) -> Option<String> {
     if app.is_remote() {
         return None;
     }
-    let stem = Path::new(file).file_stem()?.to_str()?.to_owned();
+    let name = Path::new(file).file_name()?.to_str()?;
+    let stem = name.trim_end_matches(".gz").trim_end_matches(".json").to_owned();
     let params = GetParams { agent: app.agent(), session: stem, limit: Some(0), ..GetParams::default() };
     let session = app.call::<Get>(&params).ok()?.session;
     let same = fs::canonicalize(file).ok()? == fs::canonicalize(&session.file_path).ok()?;

@@ -6,6 +6,9 @@ use std::os::unix::fs::FileExt as _;
 
 use crate::gzip::{FileReader, GzipFile, MAGIC};
 
+/// Bytes of memory that are reserved before a text is read.
+const MAX_RESERVED: usize = 256 << 20;
+
 /// An open session file. Its text is the same whether it is compressed or not.
 #[derive(Debug)]
 pub enum SessionInput {
@@ -59,7 +62,8 @@ impl SessionInput {
     /// [`io::ErrorKind::InvalidData`] if a compressed file is damaged, otherwise an I/O error.
     pub fn read_text(&self) -> io::Result<Vec<u8>> {
         let size = usize::try_from(self.text_bytes()?).unwrap_or(0);
-        let mut text = Vec::with_capacity(size.saturating_add(1));
+        // What a header claims is not known to be true.
+        let mut text = Vec::with_capacity(size.saturating_add(1).min(MAX_RESERVED));
         self.reader().read_to_end(&mut text)?;
         Ok(text)
     }

@@ -1,7 +1,7 @@
 //! Compresses session files, and makes them plain again before they are changed. Whatever is interrupted, one of the two files
 //! is complete: the plain one is deleted after the compressed one was read back, and the other way round.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::block_reader::BlockHash;
 use chorus_session::file::MESSAGES_LINE;
-use chorus_session::gzip::GzipWriter;
+use chorus_session::gzip::{GzipWriter, MAX_TEXT_BYTES};
 use chorus_session::{FormatError, SessionInput, read_header_lines};
 use sha2::{Digest as _, Sha256};
 
@@ -24,12 +24,16 @@ use super::session_form::{compressed_path, delete_shadowed};
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// A file of so many units of 512 bytes is as small as one can be.
+const SMALLEST_BLOCKS: u64 = 8;
+
 /// A compressed session file under a temporary name, whose text is that of the plain one. Dropping it deletes the file.
 #[derive(Debug)]
 pub struct StagedCompression {
     staged: StagedFile,
     plain: PathBuf,
     plain_stamp: String,
+    plain_metadata: Metadata,
     /// Bytes of the plain file, and those that become free.
     pub plain_bytes: u64,
     pub saved_bytes: u64,
@@ -48,7 +52,13 @@ pub fn stage_compressed(path: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Op
     };
     let SessionInput::Plain(file) = SessionInput::new(file).map_err(failed)? else { return Ok(None) };
     let before = file.metadata().map_err(failed)?;
-    if !before.is_file() {
+    // One block cannot become less, and what is not ours is not replaced.
+    let is_small = before.blocks() <= SMALLEST_BLOCKS;
+    if !before.is_file()
+        || is_small
+        || before.len() > MAX_TEXT_BYTES
+        || compressed_path(path).symlink_metadata().is_ok()
+    {
         return Ok(None);
     }
     let mut hash = Sha256::new();
@@ -61,7 +71,6 @@ pub fn stage_compressed(path: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Op
         Err(_) if is_stopped() => return Ok(None),
         staged => staged?,
     };
-    staged.set_modified(&before)?;
     staged.sync()?;
     let written = File::open(staged.temporary_path()).map_err(failed)?;
     let after = written.metadata().map_err(failed)?;
@@ -78,6 +87,7 @@ pub fn stage_compressed(path: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Op
         staged,
         plain: path.to_owned(),
         plain_stamp: stamp(&before),
+        plain_metadata: before.clone(),
         plain_bytes: before.len(),
         saved_bytes: (before.blocks() - after.blocks()) * 512,
     }))
@@ -109,9 +119,10 @@ fn compress(
             return Err(io::ErrorKind::TimedOut.into());
         }
         // With the beginning of the line that the last piece has left.
+        let known = lines.len();
         let count = source.by_ref().take(BUFFER_BYTES as u64).read_to_end(&mut lines)?;
-        let end =
-            if count == 0 { lines.len() } else { lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
+        let last_end = lines[known..].iter().rposition(|byte| *byte == b'\n');
+        let end = if count == 0 { known } else { last_end.map_or(0, |at| known + at + 1) };
         if let Some(hash) = &mut hash {
             hash.add(&lines[..end]);
         }
@@ -152,10 +163,12 @@ impl io::Seek for HashingReader<'_, File> {
 impl StagedCompression {
     /// Puts the compressed file in the place of the plain one. Returns `None` if that has changed. Blocks.
     fn replace_plain(self) -> Result<Option<WrittenFile>> {
-        let Self { staged, plain, plain_stamp, .. } = self;
+        let Self { staged, plain, plain_stamp, plain_metadata, .. } = self;
         if plain.metadata().ok().is_none_or(|metadata| stamp(&metadata) != plain_stamp) {
             return Ok(None);
         }
+        // Not before: a scan takes temporary files that are older than the daemon for those of an interrupted write.
+        staged.set_modified(&plain_metadata)?;
         let written = staged.persist()?;
         fs::remove_file(&plain).map_err(|e| write_error(&plain, &e))?;
         sync_parent(&plain)?;
@@ -215,8 +228,8 @@ fn decompress(path: &Path) -> Result<Option<(String, WrittenFile)>> {
             .hint("the file was left unchanged; repair it or restore a backup"),
         None => read_error(&compressed, &e),
     };
-    if path.symlink_metadata().is_ok() {
-        delete_shadowed(path).map_err(|e| write_error(path, &e))?;
+    if path.is_file() {
+        delete_shadowed(path)?;
         return Ok(None);
     }
     let source = match File::open(&compressed) {
@@ -242,10 +255,11 @@ fn decompress(path: &Path) -> Result<Option<(String, WrittenFile)>> {
     if let Some(damage) = damage {
         return Err(damage);
     }
-    let staged = staged?;
+    let mut staged = staged?;
+    staged.sync()?;
     staged.set_modified(&metadata)?;
     let written = staged.persist()?;
-    delete_shadowed(path).map_err(|e| write_error(path, &e))?;
+    fs::remove_file(&compressed).map_err(|e| write_error(&compressed, &e))?;
     sync_parent(path)?;
     Ok(Some((stamp(&metadata), written)))
 }

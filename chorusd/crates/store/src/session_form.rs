@@ -1,12 +1,15 @@
-//! The two forms of a session file: `NAME.json`, or `NAME.json.gz` if it is compressed. If both are there, a crash interrupted
-//! the change of one into the other, and the plain one counts.
+//! The two forms of a session file: `NAME.json`, or `NAME.json.gz` if it is compressed. If both are there, the plain one counts. After a crash
+//! in the middle of the change of one into the other both have the same text; otherwise somebody has put one of them there.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
 use chorus_session::SessionInput;
+use sha2::{Digest as _, Sha256};
 
 use super::session_files::stamp;
 
@@ -15,6 +18,9 @@ const PLAIN: &str = ".json";
 
 /// What the name of a compressed one has besides.
 const COMPRESSED: &str = ".gz";
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// How often a file is looked for in both forms, because it may change from one into the other.
 const MAX_LOOKS: u32 = 4;
@@ -58,17 +64,14 @@ fn other_path(path: &Path) -> Option<PathBuf> {
 /// Returns the path of the file that a session has: the plain `path`, or the compressed one if only that is there.
 #[must_use]
 pub fn find(path: PathBuf) -> PathBuf {
-    if path.symlink_metadata().is_ok() {
-        return path;
-    }
-    let compressed = compressed_path(&path);
-    if compressed.symlink_metadata().is_ok() { compressed } else { path }
+    let is_compressed = !path.is_file() && compressed_path(&path).is_file();
+    if is_compressed { compressed_path(&path) } else { path }
 }
 
 /// Returns true if the session of the plain `path` has a file, in one form or the other.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok() || compressed_path(path).symlink_metadata().is_ok()
+    path.is_file() || compressed_path(path).is_file()
 }
 
 /// Returns the stamp of the file that the session of the plain `path` has; `None` without a file.
@@ -108,17 +111,33 @@ pub fn path_for(content: &Path, path: PathBuf) -> io::Result<PathBuf> {
     Ok(if is_compressed { compressed_path(&path) } else { path })
 }
 
-/// Deletes the compressed file of a session that has a plain one, too. Under the lock for changes of session files. Blocks.
+/// Deletes the compressed file of a session that has a plain one with the same text, too. Under the lock for changes of session files. Blocks.
 ///
 /// # Errors
-/// An I/O error.
-pub fn delete_shadowed(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata().is_err() {
+/// `conflict` if their texts differ: nobody knows which one is the session. An I/O error.
+pub fn delete_shadowed(path: &Path) -> Result<()> {
+    let compressed = compressed_path(path);
+    if !path.is_file() || !compressed.is_file() {
         return Ok(());
     }
-    match fs::remove_file(compressed_path(path)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
+    let is_same = matches!((hash_text(path), hash_text(&compressed)), (Ok(plain), Ok(other)) if plain == other);
+    if !is_same {
+        let (plain, other) = (path.display(), compressed.display());
+        return Err(Error::new(ErrorKind::Conflict, format!("{plain} and {other} are there, with different texts"))
+            .hint("compare them with `zcat`, and move one of them to another directory"));
+    }
+    fs::remove_file(&compressed).map_err(|e| Error::io(format_args!("cannot delete {}", compressed.display()), &e))
+}
+
+/// Hashes the text of a session file.
+fn hash_text(path: &Path) -> io::Result<[u8; 32]> {
+    let (input, mut hash, mut piece) = (SessionInput::new(File::open(path)?)?, Sha256::new(), vec![0; PIECE_BYTES]);
+    let mut text = input.reader();
+    loop {
+        match text.read(&mut piece)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&piece[..count]),
+        }
     }
 }
 
@@ -158,7 +177,11 @@ mod tests {
         assert_eq!(find(plain.clone()), plain);
         assert_eq!(open(&plain).unwrap().read_text().unwrap(), b"new");
         assert_eq!(path_for(&plain, dir.path().join("b.json")).unwrap(), dir.path().join("b.json"));
+        assert_eq!(delete_shadowed(&plain).unwrap_err().kind, ErrorKind::Conflict);
+        assert!(compressed.exists(), "only one of them is the session");
+        fs::write(&plain, "old").unwrap();
         delete_shadowed(&plain).unwrap();
+        fs::write(&plain, "new").unwrap();
         assert!(!compressed.exists() && open(&compressed).unwrap().read_text().unwrap() == b"new");
         delete_shadowed(&plain).unwrap();
     }

@@ -35,6 +35,30 @@ fn a_tag_makes_it_plain_and_nothing_else_changes() {
     chorusctl(&of.home, ["doctor"]).expect_success();
 }
 
+#[test]
+fn of_two_files_with_different_texts_none_is_deleted() {
+    let Some(of) = fixture() else { return };
+    let daemon = of.start_compressed();
+    let packed = fs::read(of.compressed()).expect("the file");
+    // As `session cat NAME >NAME.json` leaves it on a full disk.
+    fs::write(of.plain(), &of.text[..of.text.len() / 2]).expect("half a file");
+    let tag = || TagParams { agent: Some("a".into()), session: of.id(), tag: vec!["x".into()], ..Default::default() };
+    let refused = daemon.client().call::<Tag>(&tag()).expect_err("refused");
+    assert!(refused.to_string().contains("with different texts"), "{refused}");
+    let refused = chorusctl(&of.home, ["session", "purge", &of.id(), "--agent", "a", "--yes"]);
+    assert!(refused.status != 0 && refused.stderr.contains("zcat"), "{refused:?}");
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&of.home);
+    chorusctl(&of.home, ["doctor"]);
+    assert_eq!(fs::read(of.compressed()).expect("the file"), packed);
+    assert_eq!(fs::read(of.plain()).expect("the file").len(), of.text.len() / 2);
+    fs::remove_file(of.plain()).expect("moved away");
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&of.home);
+    wait_until("the file to be read again", DEADLINE, || of.is_indexed().then_some(()));
+    of.assert_reads(&mut daemon.client(), "after the wrong one is away");
+}
+
 fn transcript(messages: usize) -> String {
     let line = |n: usize| {
         let parent = n.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"u{parent}\""));

@@ -127,14 +127,14 @@ impl CatalogSync {
             // One may be about to replace the plain one.
             let _no_changes = self.store.files.change_lock.lock().await;
             let path = path_of(&settings.dir, &name);
-            let deleted = run_blocking(move || {
-                delete_shadowed(&path).map_err(|e| Error::io("cannot delete a compressed session file", &e))
-            });
+            let deleted = run_blocking(move || delete_shadowed(&path));
             match deleted.await {
                 Ok(()) => {
                     tracing::info!(agent = %settings.name, session = %name, "deleted the copy of an interrupted compression")
                 }
-                Err(failure) => tracing::warn!(agent = %settings.name, session = %name, %failure),
+                Err(failure) => {
+                    tracing::warn!(agent = %settings.name, session = %name, %failure, "two files of a session; both are left");
+                }
             }
         }
     }

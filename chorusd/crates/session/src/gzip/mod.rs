@@ -23,6 +23,12 @@ const MEMBER_BYTES: usize = 128 << 10;
 const HEADER_BYTES: usize = 24;
 const TRAILER_BYTES: usize = 8;
 
+/// The most bytes of text of a file; more is refused, because a few bytes can be made to become any number. Larger sessions are not compressed.
+pub const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+/// The most bytes of text of a member that is read at once.
+const MAX_MEMBER_TEXT: u32 = 64 << 20;
+
 /// The most bytes of text that a byte of deflate can become. A header that claims more is wrong.
 const MAX_RATIO: u64 = 1032;
 
@@ -55,11 +61,11 @@ fn parse_hash_member(member: &[u8; HASH_MEMBER_BYTES]) -> Option<String> {
 /// Returns the text of a gzip file that is in memory.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] if it is damaged.
+/// [`io::ErrorKind::InvalidData`] if it is damaged, or too large.
 pub fn read_text(gzip: &[u8]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    MultiGzDecoder::new(gzip).read_to_end(&mut text).map_err(reader::as_damage)?;
-    Ok(text)
+    MultiGzDecoder::new(gzip).take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).map_err(reader::as_damage)?;
+    if text.len() as u64 > MAX_TEXT_BYTES { Err(reader::too_large()) } else { Ok(text) }
 }
 
 /// Returns the header of a member of `member_bytes` with `text_bytes` of text.
@@ -77,6 +83,7 @@ fn parse_member_header(header: &[u8; HEADER_BYTES]) -> Option<(u32, u32)> {
     let (member_bytes, text_bytes) = (word(16), word(20));
     let is_ours = header[..16] == HEADER_START
         && member_bytes as usize >= HEADER_BYTES + TRAILER_BYTES
+        && text_bytes <= MAX_MEMBER_TEXT
         && u64::from(text_bytes) <= u64::from(member_bytes) * MAX_RATIO;
     is_ours.then_some((member_bytes, text_bytes))
 }

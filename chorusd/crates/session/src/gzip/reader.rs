@@ -10,7 +10,7 @@ use chorus_base::sync::Mutex;
 use flate2::read::MultiGzDecoder;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::{HASH_MEMBER_BYTES, HEADER_BYTES, TRAILER_BYTES, parse_hash_member, parse_member_header};
+use super::{HASH_MEMBER_BYTES, HEADER_BYTES, MAX_TEXT_BYTES, TRAILER_BYTES, parse_hash_member, parse_member_header};
 use crate::read_buffer::ReadBuffer;
 
 /// A gzip file.
@@ -103,7 +103,7 @@ impl GzipFile {
             Some(_) => Source::Members { next: 0, text: Bytes::new() },
             None => Source::Stream(Box::new(MultiGzDecoder::new(FileReader::new(&self.file)))),
         };
-        GzipReader { gzip: self, source }
+        GzipReader { gzip: self, source, left: MAX_TEXT_BYTES }
     }
 
     /// Reads text at a position. Reads the members around it, or the whole file if another program wrote it.
@@ -153,6 +153,8 @@ impl GzipFile {
 pub struct GzipReader<'a> {
     gzip: &'a GzipFile,
     source: Source<'a>,
+    /// Bytes of text that may still come.
+    left: u64,
 }
 
 #[derive(Debug)]
@@ -163,7 +165,7 @@ enum Source<'a> {
 
 impl Read for GzipReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &mut self.source {
+        let count = match &mut self.source {
             Source::Members { next, text } => {
                 while text.is_empty() {
                     if self.gzip.member_count() == Some(*next) {
@@ -174,10 +176,12 @@ impl Read for GzipReader<'_> {
                 }
                 let piece = text.split_to(text.len().min(buffer.len()));
                 buffer[..piece.len()].copy_from_slice(&piece);
-                Ok(piece.len())
+                piece.len()
             }
-            Source::Stream(stream) => stream.read(buffer).map_err(as_damage),
-        }
+            Source::Stream(stream) => stream.read(buffer).map_err(as_damage)?,
+        };
+        self.left = self.left.checked_sub(count as u64).ok_or_else(too_large)?;
+        Ok(count)
     }
 }
 
@@ -202,8 +206,15 @@ fn find_members(file: &File, length: u64) -> io::Result<Option<Vec<Member>>> {
         members.push(Member { offset, bytes, text_offset, text_bytes });
         offset += u64::from(bytes);
         text_offset += u64::from(text_bytes);
+        if text_offset > MAX_TEXT_BYTES {
+            return Err(too_large());
+        }
     }
     Ok((offset == length && !members.is_empty()).then_some(members))
+}
+
+pub(super) fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "its text is larger than 1 GiB")
 }
 
 fn damaged() -> io::Error {

@@ -142,3 +142,18 @@ fn damage_is_found_wherever_it_is() {
         assert!(read.is_err() || length == packed.len() / 2, "{length} bytes");
     }
 }
+
+#[test]
+fn what_claims_to_be_huge_is_refused_before_memory_is_taken() {
+    let text_bytes = super::MAX_MEMBER_TEXT;
+    let member_bytes = text_bytes / 1032 + 1;
+    let mut member = super::member_header(member_bytes, text_bytes).to_vec();
+    member.resize(member_bytes as usize, 0);
+    let mut file = tempfile::tempfile().unwrap();
+    for _ in 0..=super::MAX_TEXT_BYTES / u64::from(text_bytes) {
+        file.write_all(&member).unwrap();
+    }
+    assert_eq!(GzipFile::open(file).unwrap_err().to_string(), "its text is larger than 1 GiB");
+    let larger = super::member_header(u32::MAX, super::MAX_MEMBER_TEXT + 1);
+    assert_eq!(super::parse_member_header(&larger), None);
+}

@@ -23,6 +23,9 @@ use crate::ops::settings::EffectiveConfig;
 const PAUSE_FACTOR: u32 = 3;
 const MIN_PAUSE: Duration = Duration::from_millis(20);
 
+/// Sessions that need no work after which there is a pause nevertheless.
+const UNPAUSED: usize = 64;
+
 /// How often the locks are tried, and in what intervals. Nobody waits behind the compression for a lock that others hold for long.
 const MAX_LOCK_ATTEMPTS: u32 = 50;
 const LOCK_RETRY: Duration = Duration::from_millis(100);
@@ -42,7 +45,11 @@ pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<EffectiveConfig>, s
         return;
     }
     let age = |config: &Config| config.sessions_compressed_after;
-    repeat_daily(&trash.clock, &config, &stop, age, |age| Box::pin(compress_all(&trash, age, &stop))).await;
+    repeat_daily(&trash.clock, &config, &stop, age, |age, stop| {
+        let trash = &trash;
+        Box::pin(async move { compress_all(trash, age, &stop).await })
+    })
+    .await;
 }
 
 /// Compresses all sessions that were not used for `age`. Those that cannot be compressed are tried again by the next run.
@@ -55,8 +62,12 @@ async fn compress_all(trash: &SessionTrash, age: Duration, stop: &CancellationTo
         }
     };
     let (mut totals, mut why) = (RunTotals::default(), None);
-    for id in due.ids {
+    let in_use = trash.registry.sessions_in_use();
+    for (number, id) in due.ids.into_iter().enumerate() {
         let begun = Instant::now();
+        if in_use.contains(&id) {
+            continue;
+        }
         match compress_session(trash, id, due.before, stop).await {
             Ok(Some((plain_bytes, saved_bytes))) => {
                 totals.sessions += 1;
@@ -74,7 +85,7 @@ async fn compress_all(trash: &SessionTrash, age: Duration, stop: &CancellationTo
             }
         }
         let worked = begun.elapsed();
-        if worked >= MIN_PAUSE / PAUSE_FACTOR {
+        if worked >= MIN_PAUSE / PAUSE_FACTOR || number % UNPAUSED == UNPAUSED - 1 {
             let pause = tokio::time::sleep((worked * PAUSE_FACTOR).max(MIN_PAUSE));
             stop.run_until_cancelled(pause).await;
         }
@@ -102,7 +113,7 @@ async fn compress_session(
     let is_in_use = || trash.registry.sessions_in_use().contains(&id);
     let Some(row) = trash.store.catalog.sessions.get_unused_since(id, before).await? else { return Ok(None) };
     let Some(agent) = trash.agents.by_id(row.header.agent_id) else { return Ok(None) };
-    if row.corrupt.is_some() || is_in_use() {
+    if row.corrupt.is_some() {
         return Ok(None);
     }
     let (path, stopping) = (path_of(&agent.settings.dir, &row.header.session_id), stop.clone());

@@ -12,20 +12,35 @@ use crate::ops::settings::EffectiveConfig;
 /// The interval of the runs.
 const RUN_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Works now and once a day until `stop` is cancelled, and whenever the configured age changes. Does nothing without an age.
+/// Works now and once a day until `stop` is cancelled, and whenever the configured age changes, for which work that is going on is cancelled.
+/// Does nothing without an age.
 pub(super) async fn repeat_daily<'a>(
     clock: &Clock,
     config: &EffectiveConfig,
     stop: &CancellationToken,
     age_of: fn(&Config) -> Option<Duration>,
-    work: impl Fn(Duration) -> BoxFuture<'a, ()> + Send,
+    work: impl Fn(Duration, CancellationToken) -> BoxFuture<'a, ()> + Send,
 ) {
     let mut reloads = config.subscribe();
     loop {
         let age = age_of(&config.current());
         let next = clock.ticks().after(RUN_INTERVAL);
         if let Some(age) = age {
-            work(age).await;
+            let change = stop.child_token();
+            let mut working = work(age, change.clone());
+            loop {
+                tokio::select! {
+                    () = &mut working => break,
+                    Ok(()) = reloads.changed() => {
+                        if age_of(&config.current()) != Some(age) {
+                            change.cancel();
+                        }
+                    }
+                }
+            }
+            if change.is_cancelled() && !stop.is_cancelled() {
+                continue;
+            }
         }
         loop {
             tokio::select! {

@@ -144,7 +144,11 @@ fn to_expired_session(agents: &AgentIndex, row: SessionRow, trash: Option<String
 /// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
 pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<EffectiveConfig>, stop: CancellationToken) {
     let age = |config: &Config| config.sessions_unused_for;
-    repeat_daily(&trash.clock, &config, &stop, age, |age| Box::pin(expire_all(&trash, age, &stop))).await;
+    repeat_daily(&trash.clock, &config, &stop, age, |age, stop| {
+        let trash = &trash;
+        Box::pin(async move { expire_all(trash, age, &stop).await })
+    })
+    .await;
 }
 
 /// Moves all unused sessions. Those that cannot be moved are tried again by the next run. Posts a notice for each agent

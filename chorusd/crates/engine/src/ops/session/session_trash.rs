@@ -106,11 +106,7 @@ impl SessionTrash {
         };
         let (home, from) = (self.home.clone(), path.clone());
         let deleted = path.clone();
-        let whole = run_blocking(move || {
-            session_form::delete_shadowed(&deleted)
-                .map_err(|e| Error::io("cannot delete a compressed session file", &e))
-        });
-        whole.await?;
+        run_blocking(move || session_form::delete_shadowed(&deleted)).await?;
         let trashed = run_blocking(move || match trash::move_in(&home, &from, &note) {
             Ok(entry) => Ok(Some(entry)),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && from.symlink_metadata().is_err() => Ok(None),
