@@ -56,7 +56,8 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
             app.stdout.status_line(&format!("{count} {verb} compressed, which saves {}", format_bytes(*saved)))?;
         }
         app.stdout.flush()?;
-        print_hints(app, &parts, compression.map_or(0, |of| of.possible));
+        // Some compressed ones show that the key is set.
+        print_hints(app, &parts, compression.filter(|of| of.compressed == 0).map_or(0, |of| of.possible));
         Ok(())
     })
 }

@@ -60,7 +60,7 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
     for _ in 0..attempts {
         app.disconnect();
         if !app.global.quiet {
-            app.stderr.line("lost the connection to the daemon; continuing once it is back");
+            app.stderr.line("lost the connection to the daemon; trying again (start it: chorusctl daemon start)");
         }
         if !wait_for_daemon(app)? {
             break;

@@ -103,7 +103,7 @@ impl ImportTotals {
         } else if self.secrets > 0 {
             app.stderr.warning(&format::found_secrets(self.secrets));
             app.stderr
-                .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
+                .hint("--redact removes them during an import; `chorusctl session scrub` from a saved conversation");
         }
         self.print_next_step(app);
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use chorus_base::closest_match;
+
 /// The settings of capture, which add to those of `chorusctl capture`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureConfig {
@@ -11,6 +13,21 @@ pub struct CaptureConfig {
     pub exclude: Vec<PathBuf>,
     /// False keeps secrets, until `chorusctl capture on` says otherwise. By default they are redacted.
     pub redact: Option<bool>,
+}
+
+/// Names of the programs that can be captured.
+pub const CAPTURE_SOURCES: [&str; 10] =
+    ["claude-code", "codex", "gemini", "opencode", "copilot", "goose", "pi", "openclaw", "hermes", "cursor"];
+
+/// Checks names of programs.
+pub(crate) fn parse_sources(names: Vec<String>) -> Result<Vec<String>, String> {
+    match names.iter().find(|name| !CAPTURE_SOURCES.contains(&name.as_str())) {
+        None => Ok(names),
+        Some(unknown) => {
+            let meant = closest_match(unknown, CAPTURE_SOURCES).map(|meant| format!("; did you mean {meant:?}?"));
+            Err(format!("has an unknown program {unknown:?}{}", meant.unwrap_or_default()))
+        }
+    }
 }
 
 /// Parses directories. `~` is the user's home.

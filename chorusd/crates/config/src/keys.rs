@@ -5,7 +5,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::agent::check_name;
-use super::capture::parse_directories;
+use super::capture::{parse_directories, parse_sources};
 use super::discord::Shards;
 use super::metrics::parse_listen;
 use super::provider::{self, parse_base_url, parse_name};
@@ -302,7 +302,7 @@ const KEYS: &[ConfigKey] = &[
         "sources",
         "Programs whose conversations are captured, for example `[\"claude-code\", \"codex\"]`, besides those that `chorusctl capture on` turned on.",
         |c, v| {
-            c.capture.sources = v.list()?;
+            c.capture.sources = parse_sources(v.list()?)?;
             Ok(())
         },
     ),

@@ -36,7 +36,7 @@ use std::time::Duration;
 use chorus_base::Durability;
 use chorus_permissions::{Grants, Profiles};
 
-pub use capture::CaptureConfig;
+pub use capture::{CAPTURE_SOURCES, CaptureConfig};
 pub use cluster::ClusterConfig;
 pub use hosts::HostConfig;
 pub use live::{changed_keys, is_live};

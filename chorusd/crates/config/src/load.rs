@@ -316,6 +316,10 @@ mod tests {
     fn what_is_wrong_with_a_provider_is_said_with_its_line() {
         for (text, what) in [
             ("[providers.x]\nkidn = \"openai\"", "line 2, column 1: unknown key `providers.x.kidn`"),
+            (
+                "[capture]\nsources = [\"claude\"]",
+                "line 2, column 1: `capture.sources` has an unknown program \"claude\"; did you mean \"claude-code\"?",
+            ),
             ("[providers.x]\nkind = \"gemini\"", "line 2, column 1: `providers.x.kind` must be"),
             ("\n[providers.x]\nkind = \"openai\"", "line 2, column 12: `providers.x` has no `base_url`"),
             ("[providers.x]\nbase_url = \"http://a\"", "line 1, column 12: `providers.x` has no `kind`"),

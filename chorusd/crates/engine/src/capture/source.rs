@@ -128,6 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_configuration_knows_the_same_programs() {
+        assert_eq!(CaptureSource::ALL.map(CaptureSource::name), chorus_config::CAPTURE_SOURCES);
+    }
+
+    #[test]
     fn programs_are_found_where_their_variables_say() {
         let usual = UserPlaces { home: "/home/mara".into(), ..UserPlaces::default() };
         let moved = [
