@@ -122,7 +122,8 @@ mod tests {
              checkpoint_workspace = true\nmax_conversations = 1\nconcurrent_turns = 1\nworkspace = \"worktree\"\n\
              [discord]\ntoken_file = \"t\"\nguilds = \"1\"\ncategory = \"c\"\napprovers = \"a\"\ndm_agent = \"a\"\n\
              dm_allow = \"a\"\napi_base = \"http://a\"\ngateway_url = \"ws://a\"\nreconnect_max = \"1s\"\nshards = \"2\"\n\
-             [discovery]\nlocal = true\n[retention]\nsessions_unused_for = \"2d\"\n[capture]\nsources = \"codex\"\n\
+             [discovery]\nlocal = true\n[retention]\nsessions_unused_for = \"2d\"\nsessions_compressed_after = \"2d\"\n\
+             [capture]\nsources = \"codex\"\n\
              exclude = \"/a\"\nredact_secrets = false\n[metrics]\nlisten = \"127.0.0.1:1\"\n\
              [traces]\nendpoint = \"http://a\"\nheaders_env = \"A\"\ncontent = true\nservice_name = \"a\"\n[search]\nindex = false\n\
              index_tool_results = true\nlanguage = \"german\"\n[providers.x]\nkind = \"openai\"\nbase_url = \"http://a\"\n\
