@@ -15,7 +15,7 @@ const COPY: &str = "chorusd-helper";
 #[derive(Debug)]
 pub(crate) struct OwnProgram {
     path: PathBuf,
-    /// What the daemon runs, also after the file is gone; `None` if it could not be opened.
+    /// The program that runs, also after its file is gone; `None` if it could not be opened.
     running: Option<File>,
     copy_path: PathBuf,
     /// True once the copy is complete.

@@ -16,7 +16,7 @@ use super::session_files::stamp;
 /// The extension of a plain session file.
 const PLAIN: &str = ".json";
 
-/// What the name of a compressed one has besides.
+/// The ending of the name of a compressed one.
 const COMPRESSED: &str = ".gz";
 
 /// Bytes that are read at once.

@@ -27,7 +27,7 @@ struct SharedMembers<'a> {
     count: usize,
     /// The next member that nobody has taken.
     next: &'a AtomicUsize,
-    /// What the other thread has inflated.
+    /// Text that the other thread has inflated.
     helped: mpsc::Receiver<(usize, io::Result<Bytes>)>,
     /// Members that are not wanted yet.
     found: BTreeMap<usize, io::Result<Bytes>>,

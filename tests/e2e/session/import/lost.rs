@@ -26,6 +26,11 @@ fn transcript() -> String {
     (0..LINES).map(line).collect()
 }
 
+/// Opens a pipe for writing. For reading, too, because what looks for the title closes it before the import opens it.
+fn open_pipe(pipe: &std::path::Path) -> std::fs::File {
+    OpenOptions::new().read(true).write(true).open(pipe).expect("the pipe")
+}
+
 /// Starts an import of a pipe, and returns it with the pipe when the daemon has received the start of its content.
 fn start_import(home: &Home, options: &[&str]) -> (InteractiveCommand, std::path::PathBuf, std::fs::File) {
     let pipe = home.temp_dir().join("pipe.jsonl");
@@ -33,7 +38,7 @@ fn start_import(home: &Home, options: &[&str]) -> (InteractiveCommand, std::path
     let mut command = home.command(home.bins.chorusctl);
     command.args(options).args(["--agent", "a", "import"]).arg(&pipe);
     let import = InteractiveCommand::piped(command);
-    let mut writer = OpenOptions::new().write(true).open(&pipe).expect("the pipe");
+    let mut writer = open_pipe(&pipe);
     // What is more than a chunk and the buffer of the pipe was sent.
     writer.write_all(&transcript().as_bytes()[..1_300_000]).expect("the start");
     (import, pipe, writer)
@@ -50,7 +55,7 @@ fn a_file_is_sent_again_to_the_daemon_that_is_back() {
     drop(writer);
     import.stderr.wait_for("lost the connection to the daemon; trying again");
     // It is read again from its start.
-    let mut writer = OpenOptions::new().write(true).open(&pipe).expect("the pipe");
+    let mut writer = open_pipe(&pipe);
     writer.write_all(transcript().as_bytes()).expect("the whole");
     drop(writer);
     let (status, stdout, stderr) = import.wait_for_exit();

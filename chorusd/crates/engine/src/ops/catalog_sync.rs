@@ -259,7 +259,7 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
     row
 }
 
-/// What a directory with sessions has.
+/// The files of a directory with sessions.
 #[derive(Debug, Default)]
 struct ListedFiles {
     /// Names and paths of session files whose stamp differs from the known one.

@@ -30,7 +30,7 @@ const UNPAUSED: usize = 64;
 const MAX_LOCK_ATTEMPTS: u32 = 50;
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Debug, Default)]
 struct RunTotals {
     sessions: u64,

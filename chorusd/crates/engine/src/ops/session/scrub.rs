@@ -112,7 +112,7 @@ pub async fn scrub(
     Err(Error::busy())
 }
 
-/// What is left to do once the row of the original is deleted: its children continue the copy, and no file has its content.
+/// Completes a scrub once the row of the original is deleted: its children continue the copy, and no file has its content.
 async fn finish(trash: &SessionTrash, original: Uuid, agent: Uuid) -> Result<()> {
     move_children(trash, original).await?;
     let _no_changes = trash.store.files.change_lock.lock().await;
