@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use super::{PROFILES, WAYS, run_command, sandbox_info};
 use crate::home;
@@ -13,7 +14,8 @@ fn commands_run_as_before_until_the_daemon_is_restarted() {
         let mut home = home();
         let of_build = home.bins.chorusd;
         let program = home.temp_dir().join("chorusd");
-        fs::copy(of_build, &program).expect("a copy of the program");
+        // By another process: a file that is open for writing here, and so in whatever other tests start meanwhile, cannot be run.
+        assert!(Command::new("cp").arg(of_build).arg(&program).status().expect("cp").success());
         home.bins.chorusd = Box::leak(program.to_string_lossy().into_owned().into_boxed_str());
         let builder = Fixture::builder(home).models().tables(PROFILES).model("anthropic/claude-test");
         let mut fixture = builder.env("CHORUS_SANDBOX", way).start();
