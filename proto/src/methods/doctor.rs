@@ -169,12 +169,12 @@ pub struct SizeResult {
     pub agents: Vec<SizeOfAgent>,
     /// Number of all agents.
     pub agents_total: u64,
-    /// What compression of saved conversations saves; not set by daemons that cannot compress them.
+    /// Room that the compression of saved conversations saves; not set by daemons that cannot compress them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<SizeOfCompression>,
 }
 
-/// What compression of saved conversations saves.
+/// Room that the compression of saved conversations saves.
 #[wire(PartialEq, Eq)]
 pub struct SizeOfCompression {
     /// Number of compressed conversations.

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use super::text;
 use crate::home;
 
-/// What was changed, with which command, in the order of the audit log.
+/// Returns the changed keys with their commands, in the order of the audit log.
 fn audited(daemon: &Daemon) -> Vec<[String; 4]> {
     let mut rows = daemon.client().call::<Audit>(&AuditParams::default()).expect("audit").rows;
     rows.retain(|row| row.action.starts_with("settings:"));

@@ -1,4 +1,4 @@
-//! What follows to the copy without secrets, and how secrets are counted.
+//! Children, exports and notes follow to the copy without secrets; each command counts the same secrets.
 
 use std::fs;
 

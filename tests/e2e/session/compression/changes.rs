@@ -1,4 +1,4 @@
-//! What changes a compressed session makes its file plain again; what deletes it leaves nothing.
+//! A change of a compressed session makes its file plain again; a deletion leaves nothing.
 
 use std::fs;
 

@@ -78,7 +78,7 @@ fn it_begins_as_soon_as_it_is_configured() {
     assert!(of.compressed().is_file());
 }
 
-/// What a file that was copied there by hand has on its inode.
+/// Returns the permissions of a file.
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(path).expect("the file").permissions().mode() & 0o777
