@@ -4,7 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::send::{Cancel, CancelParams};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::program::write_program;
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
 use super::{call_bash, each_sandbox, gone, mark, run_command, running, spawn_bash, start_sandbox, wait_for_file};
@@ -93,8 +95,24 @@ fn a_bubblewrap_that_is_killed_while_it_sets_up_leaves_no_process_and_holds_up_n
     assert!(begun.elapsed() < Duration::from_secs(10));
     gone(&mark);
     // In the background too.
-    call_bash(&fixture, &json!({"command": "echo never", "background": true}));
+    let told = call_bash(&fixture, &json!({"command": "echo never", "background": true}));
+    assert!(told.is_error && told.text.contains("not started: it was killed from outside"), "{told:?}");
     gone(&mark);
     fs::remove_file(&killed).expect("no sign");
     assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
+}
+
+#[test]
+fn an_agent_may_be_renamed_right_after_it_has_started_a_task() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = std::env::var("PATH").expect("PATH");
+    let script = format!("#!/bin/sh\nPATH='{path}'\nsleep 0.3\nexec bwrap \"$@\"\n");
+    write_program(&folder.path().join("bwrap"), script);
+    let path = format!("{}:{path}", folder.path().display());
+    let Some(fixture) = start_sandbox("bubblewrap", &[("PATH", &path)]) else { return };
+    let begun = call_bash(&fixture, &json!({"command": "echo on > here", "background": true}));
+    assert!(!begun.is_error, "{begun:?}");
+    chorusctl(&fixture.home, ["agent", "config", "a", "name", "b"]).expect_success();
+    let file = fixture.home.agent_dir("b").join("workspace/here");
+    wait_until("the task to write its file", DEADLINE, || fs::read_to_string(&file).ok().filter(|text| text == "on\n"));
 }

@@ -15,6 +15,7 @@ pub mod json_minify;
 pub mod locale_check;
 pub mod parallel;
 pub mod private_fs;
+pub mod private_socket;
 pub mod requester;
 mod secret;
 pub mod sync;

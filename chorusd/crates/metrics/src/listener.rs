@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use chorus_base::private_socket;
 use chorus_config::MetricsListen;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -81,7 +82,7 @@ fn bind_socket(path: &Path) -> io::Result<UnixListener> {
         }
         fs::remove_file(path)?;
     }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
+    let listener = private_socket::bind(path)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
 }

@@ -78,6 +78,30 @@ impl SandboxChild {
         self.control.applied
     }
 
+    /// Waits until the command is confined and starts: from then on it does not depend on the paths by which its directories
+    /// were found, and they may be moved. Cancel safe.
+    ///
+    /// # Errors
+    /// It did not start.
+    pub async fn wait_until_ready(&mut self) -> io::Result<()> {
+        let is_over = tokio::select! {
+            biased;
+            () = self.control.exchange_until_known() => false,
+            _ = self.child.wait() => true,
+        };
+        if self.control.applied.is_some() {
+            return Ok(());
+        }
+        match &self.control.failed {
+            Some(failed) if !is_over => Err(io::Error::other(failed.clone())),
+            _ => match self.wait().await {
+                Ok(_) if self.control.applied.is_some() => Ok(()),
+                Ok(exit) => Err(io::Error::other(format!("its sandbox ended with {exit:?} while it was set up"))),
+                Err(e) => Err(e),
+            },
+        }
+    }
+
     /// Waits until the command and all its processes have ended. Cancel safe.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let ended = tokio::select! {
@@ -142,6 +166,13 @@ impl ControlSocket {
     /// Sends pending bytes and handles reports until the socket is closed. Cancel safe.
     async fn exchange_until_closed(&mut self) {
         while !self.closed {
+            self.exchange_once().await;
+        }
+    }
+
+    /// Like [`Self::exchange_until_closed`], and stops when it is known if the command starts.
+    async fn exchange_until_known(&mut self) {
+        while !self.closed && self.applied.is_none() && self.failed.is_none() {
             self.exchange_once().await;
         }
     }

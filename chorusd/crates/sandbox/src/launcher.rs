@@ -210,7 +210,7 @@ mod linux {
             let ended = tokio::time::timeout(PROBE_TIMEOUT, running.wait()).await;
             match (ended, running.applied_confinement()) {
                 (Ok(Ok(Exit::Code(0))), Some(reached)) => Ok(reached),
-                (Err(_), _) => Err(io::Error::other("git timed out")),
+                (Err(_), _) => Err(io::Error::other("it did not end in time")),
                 (Ok(Err(e)), _) => Err(read_last_line(reader).map_or(e, io::Error::other)),
                 (Ok(Ok(exit)), _) => Err(io::Error::other(format!("`true` exited with {exit:?}"))),
             }

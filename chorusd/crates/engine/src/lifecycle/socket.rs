@@ -1,15 +1,15 @@
 //! Binds the socket file: creates it, or replaces a stale socket, but never anything else.
 
-use std::fs::Permissions;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::create_private;
+use chorus_base::private_socket;
 use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use interprocess::local_socket::tokio::Listener;
@@ -114,10 +114,8 @@ pub fn bind(path: &Path) -> Result<BoundSocket> {
     ensure_safe_dir(dir)?;
     remove_stale_socket(path)?;
     let failed = |e: &io::Error| Error::io(format_args!("cannot listen on {shown}"), e);
-    // With the umask 077 nobody else can connect before the mode is set either.
-    let listener = UnixListener::bind(path).map_err(|e| failed(&e))?;
+    let listener = private_socket::bind(path).map_err(|e| failed(&e))?;
     let file = SocketFile { path: path.to_owned(), identity: identity_of(path), is_activated: false };
-    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|e| failed(&e))?;
     listener.set_nonblocking(true).map_err(|e| failed(&e))?;
     Ok(BoundSocket { listener, file })
 }

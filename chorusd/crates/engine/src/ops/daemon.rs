@@ -185,9 +185,15 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
     }
 }
 
-/// Reports how commands are confined; `None` if the probe does not end in time.
+/// Reports how commands are confined; `None` if the probe does not end in time. It continues, for the next status.
 async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
-    let level = tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.sandbox.level_or_probe()).await.ok()??;
+    let level = if let Some(level) = ops.sandbox.level() {
+        level.clone()
+    } else {
+        let sandbox = ops.sandbox.clone();
+        let probe = chorus_runtime::spawn(async move { sandbox.level_or_probe().await.cloned() });
+        tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, probe).await.ok()?.ok()??
+    };
     Some(SandboxInfo {
         way: level.isolation.as_str().into(),
         landlock: level.landlock,

@@ -30,6 +30,9 @@ const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
 /// Limit on the bytes of an agent's logs, above which no further task is started. Logs are never removed automatically.
 const MAX_LOG_BYTES: u64 = 1 << 30;
 
+/// How long the sandbox of a command may take to be set up.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A command to run in the background.
 #[derive(Debug)]
 pub struct TaskSpec {
@@ -85,8 +88,11 @@ impl Tasks {
         taken: SlotGuard,
         log: TaskLog,
     ) -> Result<TaskRow, String> {
-        let cannot = |e: io::Error| format!("not started: {e}");
-        let (mut running, output) = spawn_command(sandbox, &start.command_spec).map_err(cannot)?;
+        let begun = tokio::select! {
+            begun = spawn_confined(sandbox, &start.command_spec) => begun,
+            () = taken.stop.cancelled() => Err(io::Error::other("it was stopped before")),
+        };
+        let (mut running, output) = begun.map_err(|e| format!("not started: {e}"))?;
         let pid = running.pid();
         let row = TaskRow {
             id: format!("t{}", taken.number),
@@ -151,6 +157,20 @@ fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::
         ));
     }
     TaskLog::create(path, redactor)
+}
+
+/// Starts the command and waits until it is confined, so that its agent may be renamed from then on.
+async fn spawn_confined(sandbox: &Sandbox, job: &CommandSpec) -> io::Result<(SandboxChild, Receiver)> {
+    let attempt = async || {
+        let (mut running, output) = spawn_command(sandbox, job)?;
+        running.wait_until_ready().await?;
+        Ok((running, output))
+    };
+    // A path that was to be hidden may have disappeared in the meantime: another attempt takes those that exist now.
+    let attempts = async { if let Ok(begun) = attempt().await { Ok(begun) } else { attempt().await } };
+    tokio::time::timeout(SETUP_TIMEOUT, attempts)
+        .await
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox was not set up in time")))
 }
 
 /// Starts the command with both output streams in one pipe, so that their order is preserved.
