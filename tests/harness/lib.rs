@@ -44,6 +44,7 @@ pub mod skip;
 pub mod small_disk;
 pub mod ssh_server;
 pub mod strace;
+pub mod user_manager;
 pub mod wait;
 pub mod web_driver;
 

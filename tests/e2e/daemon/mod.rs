@@ -9,3 +9,4 @@ mod notify;
 mod socket_activation;
 mod start;
 mod stop;
+mod user_manager;
