@@ -130,6 +130,25 @@ fn a_search_is_continued_after_the_daemon_was_away() {
 }
 
 #[test]
+fn what_programs_wrote_is_found_with_its_titles() {
+    let mut shown = TestScreen::new(NARROW);
+    shown.key(KeyCode::Char('/'));
+    let request = shown.key(KeyCode::Char('w')).remove(0);
+    let mut hits = golden::<chorus_proto::methods::search::Search>(include_str!(
+        "../../../../../proto/golden/v1/search.result.json"
+    ));
+    hits.hits.truncate(2);
+    for (hit, title) in hits.hits.iter_mut().zip(["Nightly import", ""]) {
+        (hit.imported, hit.message, hit.conversation) = (true, Some(1), None);
+        (hit.agent_name, hit.title) = ("claude-code".into(), Some(title.into()));
+    }
+    shown.answer(request, Answer::Hits(Box::new(hits)));
+    let text = shown.text();
+    assert!(text.contains("\nNightly import "), "{text}");
+    assert_eq!(text.matches("\nclaude-code ").count(), 1, "{text}");
+}
+
+#[test]
 fn a_search_in_an_index_that_is_not_complete_is_repeated() {
     let mut shown = TestScreen::new(NARROW);
     shown.key(KeyCode::Char('/'));

@@ -230,7 +230,12 @@ fn draw_search(rows: &mut Rows<'_>, paint: Paint, state: &State, search: &mut Se
 
 fn hit_spans(paint: Paint, hit: &SearchHit, columns: usize, state: &State) -> Vec<Span<'static>> {
     let conversation = hit.conversation.as_ref().map(|of| &*of.name);
-    let place = fit(&who(&hit.agent_name, conversation), 16, false);
+    // All that a program has written are of one agent: only their titles tell them apart.
+    let title = hit.title.as_deref().filter(|title| hit.imported && hit.message.is_some() && !title.trim().is_empty());
+    let place = match title {
+        Some(title) => fit(title, 16, false),
+        None => fit(&who(&hit.agent_name, conversation), 16, false),
+    };
     let when = fit(&age(hit.at, state.now), 9, true);
     let is_live = hit.session.is_none();
     let kind = if is_live { "live " } else { "     " };
