@@ -154,6 +154,12 @@ pub(super) async fn make_services(
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
     });
     let session_trash = Arc::new(SessionTrash {
+    let search = Arc::new(SearchService::new(
+        &places.home,
+        search_settings(&config),
+        store.catalog.sessions.changes(),
+        registry.live_changes.clone(),
+    ));
         store: store.clone(),
         agents: agents.clone(),
         sessions: sessions.clone(),
@@ -161,6 +167,7 @@ pub(super) async fn make_services(
         sessions_lock: sessions_lock.clone(),
         deleted: deleted.clone(),
         clock: clock.clone(),
+        search: search.clone(),
         home: places.home.clone(),
     });
     let stop = CancellationToken::new();
@@ -267,12 +274,6 @@ pub(super) async fn make_services(
         sessions_lock.clone(),
         effective_config.clone(),
         clock.clone(),
-    ));
-    let search = Arc::new(SearchService::new(
-        &places.home,
-        search_settings(&config),
-        store.catalog.sessions.changes(),
-        registry.live_changes.clone(),
     ));
     let semantic = Arc::new(SemanticService::new(&places.home, models.clone(), usage.clone(), clock.clone()));
     let transfers = match &store.ownership {

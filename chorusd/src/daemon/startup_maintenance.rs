@@ -37,7 +37,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     }
     match store.is_purge_due().await {
         Ok(false) => {}
-        Ok(true) => ops::session::purge::erase_purged(store).await,
+        Ok(true) => _ = ops::session::purge::erase_purged(store).await,
         Err(failure) => tracing::warn!(%failure, "cannot check for data to purge"),
     }
     for entry in ops.agents.all() {

@@ -126,6 +126,9 @@ pub struct SecretPlace {
     /// Id of the saved conversation, of the entry in the trash or in the memory.
     #[omit_empty]
     pub id: Option<Uuid>,
+    /// The unique prefix of the id of a saved conversation that `history` shows.
+    #[omit_empty]
+    pub short_id: Option<String>,
     /// Name of the session or the conversation; path of the file in the home.
     pub name: String,
     /// The first messages with a secret, from 1; at most 20.

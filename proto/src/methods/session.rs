@@ -99,6 +99,9 @@ pub struct PurgeResult {
     /// The same, by conversation.
     #[omit_empty]
     pub live_in: Vec<LiveConversation>,
+    /// True if files of the search index or of the databases may still hold its texts, because overwriting them takes long. It continues.
+    #[omit_empty]
+    pub erasing: bool,
 }
 
 #[wire(params)]
@@ -118,6 +121,9 @@ pub struct ScrubParams {
 pub struct ScrubResult {
     /// The session that was read.
     pub id: Uuid,
+    /// The unique prefix of its id that `history` shows; left out if the session was deleted before.
+    #[omit_empty]
+    pub short_id: Option<String>,
     pub session_id: String,
     /// Its secrets. If there is none, nothing was changed.
     pub secrets: Vec<SecretCount>,
@@ -129,6 +135,9 @@ pub struct ScrubResult {
     /// Live conversations that still contain its messages.
     #[omit_empty]
     pub live_in: Vec<LiveConversation>,
+    /// True if files of the search index or of the databases may still hold its texts, because overwriting them takes long. It continues.
+    #[omit_empty]
+    pub erasing: bool,
 }
 
 /// A secret, and how often it occurs.

@@ -17,8 +17,16 @@ use crate::home;
 /// Nothing that anybody else would write.
 const SECRET: &str = "the-word-is-xylophone-4711";
 
+/// What the purge says if it does not wait until its texts are overwritten.
+const STILL_ERASING: &str = "may still be in the search index";
+
 /// Files below `folder` that hold the secret.
 fn holders(folder: &Path) -> Vec<String> {
+    holders_of(folder, SECRET)
+}
+
+/// Files below `folder` that hold a text.
+fn holders_of(folder: &Path, secret: &str) -> Vec<String> {
     let mut found = Vec::new();
     let entries = match fs::read_dir(folder) {
         // The daemon removes folders while this looks.
@@ -28,9 +36,9 @@ fn holders(folder: &Path) -> Vec<String> {
     for entry in entries {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            found.extend(holders(&path));
+            found.extend(holders_of(&path, secret));
         } else if fs::read(&path)
-            .is_ok_and(|bytes| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()))
+            .is_ok_and(|bytes| bytes.windows(secret.len()).any(|window| window == secret.as_bytes()))
         {
             found.push(path.to_string_lossy().into_owned());
         }
@@ -71,7 +79,12 @@ fn nothing_of_it_is_left_in_any_file() {
     let mut client = daemon.client();
     let session = client.history("a").pop().expect("the session").header;
     chorusctl(&home, ["session", "purge", &session.session_id]).expect_failure_with_hint(6);
-    let said = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]).expect_success();
+    let purged = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]);
+    // It has waited for that, or says that it has not.
+    if !purged.stderr.contains(STILL_ERASING) {
+        assert_eq!(holders(&home.path), Vec::<String>::new());
+    }
+    let said = purged.expect_success();
     assert!(said.starts_with("permanently deleted "), "{said}");
     forgotten(&home);
     assert_eq!(client.message_texts("a"), ["something else"]);
@@ -134,4 +147,42 @@ fn the_answer_of_a_key_is_forgotten_with_it() {
     client.call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false }).expect("cleared");
     chorusctl(&home, ["session", "purge", "latest", "--yes"]).expect_success();
     forgotten(&home);
+}
+
+/// While others write, so that the index has something to do all the time.
+#[test]
+fn a_purge_and_a_scrub_return_once_the_index_has_nothing_of_it() {
+    const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("busy");
+    for round in 0..4 {
+        client.append("a", "before");
+        client.append("a", &format!("{SECRET} {round}"));
+        client.append("a", &format!("the token is {TOKEN}"));
+        let session = client.save("a", "A talk").header.session_id;
+        client
+            .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false })
+            .expect("cleared");
+        // It is in the files of the index then.
+        let found = chorusctl(&home, ["--agent", "a", "search", "--wait", "xylophone"]).expect_success();
+        assert!(found.contains("xylophone"), "{found}");
+        for number in 0..20 {
+            client.append("busy", &format!("message {number} of round {round}"));
+        }
+        let scrubbed = chorusctl(&home, ["--agent", "a", "session", "scrub", &session, "--yes"]);
+        if !scrubbed.stderr.contains(STILL_ERASING) {
+            assert_eq!(holders_of(&home.path, TOKEN), Vec::<String>::new());
+        }
+        scrubbed.expect_success();
+        let purged = chorusctl(&home, ["--agent", "a", "session", "purge", "latest", "--yes"]);
+        if !purged.stderr.contains(STILL_ERASING) {
+            assert_eq!(holders(&home.path), Vec::<String>::new());
+        }
+        purged.expect_success();
+    }
+    let searched = chorusctl(&home, ["doctor", "--secrets"]);
+    assert!(searched.stdout.starts_with("no secrets in ") && searched.stderr.is_empty(), "{searched:?}");
 }

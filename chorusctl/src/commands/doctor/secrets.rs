@@ -53,7 +53,7 @@ fn print(app: &mut App, result: &SecretsResult) -> Result<(), Error> {
     }
     let mut table = Table::new(COLUMNS);
     for place in &result.places {
-        let id = place.id.map(|id| id.to_string()[..8].to_owned()).unwrap_or_default();
+        let id = shown_id(place).unwrap_or_default();
         table.add_row([
             Cell::new(Style::Id, id),
             kind_name(place.kind).into(),
@@ -76,14 +76,20 @@ fn print(app: &mut App, result: &SecretsResult) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns what names it in commands. Daemons of earlier releases report only whole ids.
+fn shown_id(place: &SecretPlace) -> Option<String> {
+    let id = place.id?.to_string();
+    let short = place.short_id.as_deref().map(sanitize::one_line);
+    Some(short.unwrap_or_else(|| if place.kind == SecretPlaceKind::Session { id } else { id[..8].to_owned() }))
+}
+
 /// Says what removes the secrets, for each kind of place.
 fn print_hints(app: &App, places: &[SecretPlace]) {
     let of = |kind: SecretPlaceKind| places.iter().filter(move |place| place.kind == kind);
     // Those of the first agent: a command is for one.
     let agent = of(SecretPlaceKind::Session).next().and_then(|place| place.agent.clone()).unwrap_or_default();
     let of_agent = of(SecretPlaceKind::Session).filter(|place| place.agent.as_deref() == Some(&*agent));
-    let sessions: Vec<String> =
-        of_agent.filter_map(|place| Some(place.id?.to_string()[..8].to_owned())).take(NAMED_SESSIONS).collect();
+    let sessions: Vec<String> = of_agent.filter_map(shown_id).take(NAMED_SESSIONS).collect();
     if !sessions.is_empty() {
         let more = if of(SecretPlaceKind::Session).count() > sessions.len() { " …" } else { "" };
         app.stderr.hint(&format!(

@@ -31,6 +31,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let line =
             format!("permanently deleted {}", app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id)));
         app.stdout.status_line(&line)?;
+        if purged.erasing {
+            warn_erasing(app);
+        }
         for LiveConversation { agent, conversation } in live_in(purged) {
             let named = conversation.as_ref().map_or_else(String::new, |name| format!(" {name}"));
             app.stderr.warning(&format!("the live conversation{named} of {agent} still contains its messages"));
@@ -39,6 +42,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         Ok(())
     })
+}
+
+/// Says that texts of a deleted session are still in files of the daemon, and how to see that they are gone.
+pub(super) fn warn_erasing(app: &App) {
+    app.stderr.warning("its texts may still be in the search index or the databases; the daemon is overwriting them");
+    app.stderr.hint("check that it has finished: chorusctl doctor --secrets");
 }
 
 /// Returns where its messages still are. Daemons of earlier releases name only the agents.

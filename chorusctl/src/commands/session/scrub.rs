@@ -5,6 +5,7 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::session::{LiveConversation, Scrub, ScrubParams, ScrubResult, SecretCount};
 use serde_json::value::RawValue;
 
+use super::purge;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
@@ -72,7 +73,7 @@ fn scrub(session: &str, args: &Args, app: &mut App) -> Result<bool, Error> {
         if !found.secrets.is_empty() {
             let question = format!(
                 "Replace {} by a copy without {}, and permanently delete it?",
-                &found.id.to_string()[..8],
+                shown_id(&found),
                 count(&found.secrets)
             );
             confirm::ask("session scrub", &question)?;
@@ -84,16 +85,26 @@ fn scrub(session: &str, args: &Args, app: &mut App) -> Result<bool, Error> {
     Ok(result.scrubbed.is_some())
 }
 
+/// Returns an id that no other session has. Daemons of earlier releases report only the whole one.
+fn shown_id(result: &ScrubResult) -> String {
+    result.short_id.as_deref().map_or_else(|| result.id.to_string(), sanitize::one_line)
+}
+
 fn print(raw: &RawValue, result: &ScrubResult, dry_run: bool, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() != OutputFormat::Text {
         return app.stdout.json_line(raw);
     }
     // The name may be made of a secret.
-    let name = result.id.to_string()[..8].to_owned();
+    let name = shown_id(result);
     if let (true, Some(copy)) = (result.secrets.is_empty(), &result.scrubbed) {
         let (id, copy) = (sanitize::one_line(&copy.short_id), sanitize::one_line(&copy.header.session_id));
         let id = app.stdout.style(Style::Id, &id).to_string();
-        return app.stdout.status_line(&format!("{id}  {copy}  replaces {name}; an interrupted scrub was completed"));
+        app.stdout.status_line(&format!("{id}  {copy}  replaces {name}; an interrupted scrub was completed"))?;
+        app.stdout.flush()?;
+        if result.erasing {
+            purge::warn_erasing(app);
+        }
+        return Ok(());
     }
     if result.secrets.is_empty() {
         return app.stdout.status_line(&format!("{name} has no secrets; it is unchanged"));
@@ -113,6 +124,9 @@ fn print(raw: &RawValue, result: &ScrubResult, dry_run: bool, app: &mut App) -> 
     }
     app.stdout.flush()?;
     if !dry_run {
+        if result.erasing {
+            purge::warn_erasing(app);
+        }
         for LiveConversation { agent, conversation } in &result.live_in {
             let named = conversation.as_ref().map_or_else(String::new, |name| format!(" {name}"));
             app.stderr.warning(&format!("the live conversation{named} of {agent} still contains its messages"));

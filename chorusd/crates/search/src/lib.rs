@@ -23,6 +23,7 @@ mod messages_to_embed;
 mod options;
 mod parse;
 mod plan;
+mod purge;
 mod query;
 mod query_vector;
 mod ranking;

@@ -18,14 +18,12 @@ use crate::files;
 use crate::group_lengths::GroupLengths;
 use crate::holdings::{Holding, StoredSource};
 use crate::index::{IndexedSource, Shared, describe, documents_with, first_document};
+use crate::purge::Purge;
 use crate::shown_message::ShownMessage;
 use crate::source::{MessageText, Source, SourceId, SourceKind};
 
 /// Bytes of a text that are indexed; what is behind them is not found.
 const MAX_INDEXED_BYTES: usize = 256 << 10;
-
-/// How often a purge looks for parts with deleted entries.
-const PURGE_PASSES: u8 = 2;
 
 /// Writes to an index. What it has written is found after [`commit`](Self::commit).
 pub struct IndexWriter {
@@ -35,9 +33,7 @@ pub struct IndexWriter {
     note: WritingNote,
     pending: Pending,
     lengths: GroupLengths,
-    /// The parts of the index that are to be rid of deleted entries, and how often they are looked for.
-    purging: HashSet<String>,
-    passes_left: u8,
+    purge: Purge,
 }
 
 /// The changes since the last commit, which searches of the index do not show.
@@ -78,7 +74,7 @@ impl IndexWriter {
     pub(crate) fn new(shared: Arc<Shared>, writer: TantivyWriter) -> Self {
         let (pending, lengths) = (Pending::default(), GroupLengths::default());
         let note = WritingNote(shared.clone());
-        Self { shared, writer, note, pending, lengths, purging: HashSet::new(), passes_left: 0 }
+        Self { shared, writer, note, pending, lengths, purge: Purge::default() }
     }
 
     /// Ends the writer once the merges that it has started have ended. If it is dropped instead, they go on for nothing, and hold the
@@ -194,10 +190,7 @@ impl IndexWriter {
     /// # Errors
     /// Fails if the index cannot be read.
     pub fn begin_purge(&mut self) -> Result<(), SearchError> {
-        self.purging.extend(self.with_deleted()?);
-        // A merge that was running during the commit has the deleted entries in its result.
-        self.passes_left = PURGE_PASSES;
-        Ok(())
+        self.purge.begin(&self.shared)
     }
 
     /// Has the parts that [`begin_purge`](Self::begin_purge) noted rewritten without the deleted entries, in the background, and
@@ -206,33 +199,7 @@ impl IndexWriter {
     /// # Errors
     /// Fails if the index cannot be written.
     pub fn purge(&mut self) -> Result<bool, SearchError> {
-        for id in self.shared.index.searchable_segment_ids()? {
-            if self.purging.contains(&id.uuid_string()) {
-                // Refused while it is part of another merge, of which it is rid afterwards, too.
-                drop(self.writer.merge(&[id]));
-            }
-        }
-        self.shared.reload(0)?;
-        self.writer.garbage_collect_files().wait()?;
-        let there = files::segments(&self.shared.dir)?;
-        self.purging.retain(|segment| there.contains(segment));
-        if !self.purging.is_empty() {
-            return Ok(false);
-        }
-        self.passes_left = self.passes_left.saturating_sub(1);
-        if self.passes_left > 0 {
-            self.purging = self.with_deleted()?;
-            return Ok(false);
-        }
-        files::set_purging(&self.shared.dir, false)?;
-        Ok(true)
-    }
-
-    /// Returns the parts of the index that have deleted entries.
-    fn with_deleted(&self) -> Result<HashSet<String>, SearchError> {
-        let segments = self.shared.index.searchable_segment_metas()?.into_iter();
-        let with_deleted = segments.filter(|segment| segment.num_deleted_docs() > 0);
-        Ok(with_deleted.map(|segment| segment.id().uuid_string()).collect())
+        self.purge.advance(&self.shared, &mut self.writer)
     }
 
     /// Puts the next message of a run: finds it, or adds its document.

@@ -261,6 +261,9 @@ impl Indexer {
         self.compare_with_catalog(index).await?;
         let changes = self.store.catalog.sessions.changes();
         while !self.stop.is_cancelled() {
+            if !self.must_purge {
+                self.service.note_erased();
+            }
             self.report(index, InWork::default(), false);
             if self.backlog.is_empty() {
                 let idle_since = Instant::now();
@@ -268,15 +271,20 @@ impl Indexer {
                     () = self.stop.cancelled() => return Ok(()),
                     () = changes.wait() => {}
                     () = self.registry.live_changes.wait() => {}
+                    () = self.service.wait_until_erasure() => {}
                     () = self.service.failed_search.notified() => return Err(Failure::Search),
-                    () = Timer::start(PURGE_AGAIN).fired(), if self.must_purge => {}
+                    () = Timer::start(PURGE_AGAIN).fired(), if self.must_purge => {
+                        self.must_purge = !self.writer(index)?.purge()?;
+                        continue;
+                    }
                     () = Timer::start(KEEP_WRITER).fired(), if self.writer.is_some() && !self.must_purge => {
                         self.finish_writer(index).await;
                         crate::lifecycle::malloc_trim::schedule_trim(&self.store);
                         continue;
                     }
                 }
-                let pause = self.round_time * PAUSE_FACTOR;
+                // What was deleted does not wait.
+                let pause = if self.must_purge { Duration::ZERO } else { self.round_time * PAUSE_FACTOR };
                 self.collect(pause.min(MAX_COLLECT).saturating_sub(idle_since.elapsed())).await;
             }
             let begun = Instant::now();
@@ -288,7 +296,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Waits for `pause`, or a little if that is less or if something searches. Returns early if a search waits or the daemon stops.
+    /// Waits for `pause`, or a little if that is less or if something searches. Returns early if a search or an erasure waits, or the daemon
+    /// stops.
     async fn collect(&self, pause: Duration) {
         let collected = async {
             self.sleep(COLLECT_FOR).await;
@@ -299,6 +308,7 @@ impl Indexer {
         };
         tokio::select! {
             () = self.service.wait_until_awaited() => {}
+            () = self.service.wait_until_erasure() => {}
             () = collected => {}
         }
     }
@@ -312,6 +322,7 @@ impl Indexer {
 
     /// Finds what changed while nobody looked.
     async fn compare_with_catalog(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+        self.service.begin_comparison();
         let mut known: HashMap<SourceId, _> = index.sources()?.into_iter().map(|source| (source.id, source)).collect();
         let mut after = 0;
         loop {
@@ -376,6 +387,9 @@ impl Indexer {
             }
         }
         let mut must_purge = false;
+        for session in self.service.take_erasure() {
+            must_purge |= self.writer(index)?.remove(SourceId::from(session))?;
+        }
         // Before the live contexts: what was saved and cleared is then held by its session, and need not be indexed again.
         let mut sessions: Vec<Uuid> = changed.sessions.into_iter().collect();
         let later = sessions.split_off(sessions.len().min(ROWS_AT_ONCE));

@@ -1,5 +1,7 @@
 //! The index of a home as its users see it: open or not, how much is indexed.
 
+mod erasure;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +15,7 @@ use chorus_search::{IndexOptions, SearchIndex};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use self::erasure::Erasure;
 use super::live_changes::LiveChanges;
 
 /// Directory of the index below the home.
@@ -71,6 +74,10 @@ struct Rounds {
     committed: Option<Instant>,
     /// When that one ended.
     ended: Option<Instant>,
+    /// When changes were last taken, in a round or when the index was compared with the catalog.
+    taken: Option<Instant>,
+    /// When the changes were taken after which no file of the index holds deleted texts.
+    erased: Option<Instant>,
 }
 
 /// The search index of a home.
@@ -88,6 +95,7 @@ pub struct SearchService {
     /// Notified when a search did not wait for it.
     passed_over: Notify,
     rounds: Mutex<Rounds>,
+    erasure: Erasure,
     /// The changes that are not looked at yet.
     session_changes: Arc<SessionChanges>,
     live_changes: Arc<LiveChanges>,
@@ -112,6 +120,7 @@ impl SearchService {
             awaited: Notify::new(),
             passed_over: Notify::new(),
             rounds: Mutex::default(),
+            erasure: Erasure::default(),
             session_changes,
             live_changes,
         }
@@ -222,7 +231,8 @@ impl SearchService {
 
     /// Notes that a round begins, before it takes the changes.
     pub(super) fn begin_round(&self) {
-        self.rounds.lock().running = Some(Instant::now());
+        let mut rounds = self.rounds.lock();
+        (rounds.running, rounds.taken) = (Some(Instant::now()), Some(Instant::now()));
     }
 
     /// Notes that everything that the round has taken and had time for is committed.

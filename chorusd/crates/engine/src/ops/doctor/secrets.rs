@@ -2,8 +2,11 @@
 
 mod home_files;
 
+use std::time::Duration;
+
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{SessionQuery, SessionRow};
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::doctor::{SecretPlace, SecretPlaceKind, SecretsParams, SecretsResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_redact::Redactor;
@@ -30,6 +33,8 @@ const SCHEDULES_AT_ONCE: u64 = 1_000;
 const MAX_SECRETS: usize = 20;
 /// Bytes of live messages that are read at once.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
+/// How long a search waits until no file of the search index holds deleted texts.
+const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
 /// The limit on lines about what could not be read.
 const MAX_UNREAD: usize = 20;
 
@@ -59,6 +64,10 @@ pub fn secrets<'a>(
         search_schedules(ops, agent, &mut found).await?;
         search_trash(ops, agent, &mut found).await?;
         search_files(ops, agent, &mut found).await?;
+        if !ops.search.wait_until_erased(MAX_ERASURE_WAIT).await {
+            let why = "deleted texts in it are still being overwritten; try again in a minute";
+            found.skip("the search index", &Error::new(ErrorKind::Busy, why));
+        }
         Ok(found.result)
     })
 }
@@ -98,7 +107,7 @@ impl Findings {
 
 fn place(kind: SecretPlaceKind, agent: Option<&str>, id: Option<Uuid>, name: &str) -> SecretPlace {
     let (agent, name) = (agent.map(str::to_owned), name.to_owned());
-    SecretPlace { kind, agent, id, name, messages: Vec::new(), secrets: Vec::new(), more_secrets: None }
+    SecretPlace { kind, agent, id, short_id: None, name, messages: Vec::new(), secrets: Vec::new(), more_secrets: None }
 }
 
 async fn search_sessions(
@@ -126,7 +135,8 @@ async fn search_sessions(
         let mut rows = ops.store.catalog.sessions.get_all(page.iter().map(|stamp| stamp.id).collect()).await?;
         rows.retain(|row| agent.is_none_or(|id| id == row.header.agent_id));
         rows.sort_by_key(|row| (row.header.saved_at, row.header.id));
-        for row in rows {
+        let short_ids = ops.store.catalog.sessions.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+        for (row, short_id) in rows.into_iter().zip(short_ids) {
             progress(read, total.max(read + 1));
             read += 1;
             let header = &row.header;
@@ -140,7 +150,7 @@ async fn search_sessions(
                 Ok((secrets, in_name)) => {
                     // The name is made of the title or of the first message.
                     let name = if in_name { header.id.to_string() } else { at.name.clone() };
-                    found.add(SecretPlace { name, ..at }, secrets);
+                    found.add(SecretPlace { name, short_id: Some(short_id), ..at }, secrets);
                 }
                 Err(failure) => found.skip(&format!("session {}", header.session_id), &failure),
             }
@@ -166,7 +176,7 @@ async fn read_session(ops: &Ops, row: &SessionRow) -> Result<(SecretCounts, bool
 
 fn search_messages(file: &IndexedFile, redactor: &Redactor, name: &str, secrets: &mut SecretCounts) -> Result<()> {
     let (mut reader, mut number) = (file.messages_from(0), 0);
-    let corrupt = |e| Error::new(chorus_proto::ErrorKind::CorruptSession, format!("the session {name} {e}"));
+    let corrupt = |e| Error::new(ErrorKind::CorruptSession, format!("the session {name} {e}"));
     while let Some(message) = reader.read()?.map_err(corrupt)? {
         number += 1;
         let json = std::str::from_utf8(message.json()).unwrap_or_default();

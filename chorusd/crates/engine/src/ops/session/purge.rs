@@ -1,6 +1,7 @@
 //! The operation `session.purge`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::SessionRow;
@@ -20,9 +21,19 @@ use crate::ops::trash as ops_trash;
 /// How often erasing is attempted while the databases are read, for example copied.
 const MAX_ERASE_ATTEMPTS: u32 = 5;
 
-/// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
+/// How long a purge waits until its texts are overwritten. They are in any case, also after a crash; it then says that they are not yet.
+const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
+
+/// Deletes a session for good: its file, its row, its copies in the trash, and what the search index and the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
+    let purged = delete(agents, trash, params).await?;
+    let erasing = !erase(trash, purged.id).await;
+    Ok(PurgeResult { erasing, ..purged })
+}
+
+/// Deletes everything but what the search index and the databases still hold.
+async fn delete(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
     let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let row = trash
         .sessions
@@ -44,7 +55,7 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
                 find_in_trash(&trash.home, target.key.agent, &params.session).await?.ok_or(failure)?;
             // The row is gone already, but its database pages may still hold its content.
             trash.store.catalog.sessions.purge(id).await?;
-            PurgeResult { id, session_id, live: Vec::new(), live_in: Vec::new() }
+            PurgeResult { id, session_id, live: Vec::new(), live_in: Vec::new(), erasing: false }
         }
         Err(failure) => return Err(failure),
     };
@@ -59,7 +70,7 @@ pub(super) async fn purge_row(trash: &SessionTrash, row: SessionRow) -> Result<P
     let mut live: Vec<String> = live_in.iter().map(|one| one.agent.clone()).collect();
     live.dedup();
     trash.move_in(&row, || trash.store.catalog.sessions.purge(id)).await?;
-    Ok(PurgeResult { id, session_id: row.header.session_id, live, live_in })
+    Ok(PurgeResult { id, session_id: row.header.session_id, live, live_in, erasing: false })
 }
 
 /// Returns the live conversations that contain messages of a session.
@@ -70,17 +81,25 @@ pub(super) fn find_live(trash: &SessionTrash, session: Uuid) -> Vec<LiveConversa
     live_in
 }
 
-/// Deletes what is left of a session whose row is gone: its copies in the trash, its events, and, in the background, its bytes in the
-/// databases. Under the locks.
+/// Deletes what is left of a session whose row is gone: its copies in the trash and its events. Under the locks;
+/// [`erase`] comes after them.
 pub(super) async fn erase_copies(trash: &SessionTrash, id: Uuid, agent: Uuid) -> Result<()> {
     delete_trash_copies(&trash.home, id).await?;
     trash.store.journal.delete_events_of(id).await?;
     // All stored replies of the agent, since it is not known which of them belong to the session.
     trash.store.journal.delete_turn_answers(agent).await?;
     tracing::info!(session = %id, "session purged");
-    let store = trash.store.clone();
-    chorus_runtime::spawn(async move { erase_purged(&store).await });
     Ok(())
+}
+
+/// Overwrites what the search index and the databases hold of a deleted session. Returns false if that takes longer than a client should
+/// wait, and continues in the background.
+pub(super) async fn erase(trash: &SessionTrash, id: Uuid) -> bool {
+    let store = trash.store.clone();
+    let databases = chorus_runtime::spawn(async move { erase_purged(&store).await });
+    let databases = tokio::time::timeout(MAX_ERASURE_WAIT, databases);
+    let (index, databases) = tokio::join!(trash.search.erase(id, MAX_ERASURE_WAIT), databases);
+    index && matches!(databases, Ok(Ok(true)))
 }
 
 /// Names a conversation and its agent; `None` if the agent is gone.
@@ -112,17 +131,18 @@ async fn delete_trash_copies(home: &Path, id: Uuid) -> Result<()> {
     .await
 }
 
-/// Erases purged data from the databases. If it is interrupted, the next start repeats it.
-pub async fn erase_purged(store: &Store) {
+/// Erases purged data from the databases, and returns false if that failed. The next start repeats it then.
+pub async fn erase_purged(store: &Store) -> bool {
     for attempt in 1..=MAX_ERASE_ATTEMPTS {
         match store.purge_deleted().await {
-            Ok(()) => return,
+            Ok(()) => return true,
             // Each attempt waits for those who read the databases.
             Err(failure) if failure.kind == ErrorKind::Busy && attempt < MAX_ERASE_ATTEMPTS => {}
             Err(failure) => {
                 tracing::warn!(%failure, "cannot erase purged data from the databases; retrying at the next start");
-                return;
+                return false;
             }
         }
     }
+    false
 }

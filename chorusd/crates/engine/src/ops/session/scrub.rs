@@ -64,6 +64,18 @@ pub async fn scrub(
     redactor: &Arc<Redactor>,
     params: ScrubParams,
 ) -> Result<ScrubResult> {
+    let scrubbed = replace(agents, trash, redactor, params).await?;
+    let erasing = scrubbed.scrubbed.is_some() && !purge::erase(trash, scrubbed.id).await;
+    Ok(ScrubResult { erasing, ..scrubbed })
+}
+
+/// Does everything but overwriting what the search index and the databases still hold.
+async fn replace(
+    agents: &AgentResolver,
+    trash: &SessionTrash,
+    redactor: &Arc<Redactor>,
+    params: ScrubParams,
+) -> Result<ScrubResult> {
     let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
     let found = trash.sessions.resolve(&target, said, &params.session, "session scrub NAME").await;
@@ -80,11 +92,13 @@ pub async fn scrub(
         let CleanSession { secrets, messages, .. } = &clean;
         let mut result = ScrubResult {
             id: row.header.id,
+            short_id: trash.sessions.table.short_ids(vec![row.header.id]).await?.pop(),
             session_id: row.header.session_id.clone(),
             secrets: secrets.to_list(),
             messages: *messages,
             scrubbed: None,
             live_in,
+            erasing: false,
         };
         if params.dry_run || secrets.is_empty() {
             return Ok(result);
@@ -167,7 +181,8 @@ async fn finish_interrupted(trash: &SessionTrash, agent: Uuid, session: &str) ->
     trash.store.catalog.sessions.purge(id).await?;
     finish(trash, id, agent).await?;
     let scrubbed = Some(trash.sessions.describe(copy).await?);
-    Ok(Some(ScrubResult { id, session_id, secrets: Vec::new(), messages: 0, scrubbed, live_in }))
+    let (short_id, secrets) = Default::default();
+    Ok(Some(ScrubResult { id, short_id, session_id, secrets, messages: 0, scrubbed, live_in, erasing: false }))
 }
 
 /// Returns the id of the session that replaces another.

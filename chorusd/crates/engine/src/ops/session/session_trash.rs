@@ -19,6 +19,7 @@ use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::capture::{DeletedConversations, identity};
 use crate::ops::trash as ops_trash;
+use crate::search::SearchService;
 
 /// Moves sessions to the trash: on request, when they are purged, or when they were not used for long.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub struct SessionTrash {
     pub sessions_lock: Arc<RwLock<()>>,
     /// Keeps capture from bringing a session back.
     pub deleted: Arc<DeletedConversations>,
+    pub search: Arc<SearchService>,
     pub clock: Clock,
     pub home: PathBuf,
 }
