@@ -192,6 +192,10 @@ pub struct SearchHit {
     pub snippet: String,
     /// Start and end of each word in `snippet` that was found, in characters, in order.
     pub marks: Vec<(u64, u64)>,
+    /// Number of other messages, at most two before or after it, that match less well and are not listed; left out for 0.
+    #[omit_empty]
+    pub nearby: Option<u64>,
+    /// The score of the message, or of a better placed one of those next to it.
     pub score: f64,
     /// Parts of the score, with `explain`.
     #[omit_empty]

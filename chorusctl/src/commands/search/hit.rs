@@ -37,7 +37,7 @@ pub(super) fn write_table(mut table: Table, out: &mut Stdout, hits: &[SearchHit]
         let conversation = hit.conversation.as_ref().map(|conversation| sanitize::one_line(&conversation.name));
         table.add_row([
             Cell::new(Style::Id, sanitize::one_line(&session_name(hit))),
-            hit.message.map(|number| number.to_string()).unwrap_or_default().into(),
+            hit.message.map(|number| number_cell(number, hit.nearby)).unwrap_or_default(),
             sanitize::one_line(&hit.agent_name).into(),
             conversation.unwrap_or_default().into(),
             hit.role.map(|role| speaker(hit, role)).unwrap_or_default().into(),
@@ -48,6 +48,12 @@ pub(super) fn write_table(mut table: Table, out: &mut Stdout, hits: &[SearchHit]
         ]);
     }
     if hits.is_empty() { Ok(()) } else { table.write(out) }
+}
+
+/// Formats `16`, or `16 (+2)` if others next to it match, too.
+fn number_cell(number: u64, nearby: Option<u64>) -> Cell {
+    let text = nearby.map_or_else(|| number.to_string(), |nearby| format!("{number} (+{nearby})"));
+    Cell::from(text).sorted_by(number as f64)
 }
 
 /// Prints the hit. `searched` is the agent that was searched, if it was only one.
@@ -120,7 +126,10 @@ fn facts(clock: &Clock, hit: &SearchHit, searched: Option<&str>) -> Vec<String> 
         }
         _ => Some(format::who(&hit.agent_name, conversation)),
     };
-    let number = hit.message.map(|number| format!("message {number}"));
+    let number = hit.message.map(|number| match hit.nearby {
+        None => format!("message {number}"),
+        Some(nearby) => format!("message {number} (and {nearby} near it)"),
+    });
     let when = clock.local_date_time(hit.at);
     number.into_iter().chain(place).chain(hit.role.map(|role| speaker(hit, role))).chain([when]).collect()
 }
@@ -163,6 +172,7 @@ mod tests {
             at: "2026-11-20T09:05:00Z".parse().expect("a time"),
             snippet: "we drop Redis".into(),
             marks: vec![(3, 7), (8, 13)],
+            nearby: None,
             score: 12.5,
             parts: Vec::new(),
         }
@@ -206,6 +216,14 @@ mod tests {
             "@review  live conversation · message 16 · assistant · 2026-11-20 09:05"
         );
         assert!(first(&live, Some("web"))?.contains(" · api (review) · "));
+        Ok(())
+    }
+
+    #[test]
+    fn others_next_to_it_are_counted() -> Result<(), Error> {
+        let found = SearchHit { nearby: Some(2), ..hit() };
+        let line = &printed(None, &found, Some("api"))?[0];
+        assert!(line.contains(" · message 16 (and 2 near it) · mara · "), "{line}");
         Ok(())
     }
 

@@ -340,16 +340,19 @@ impl Search<'_> {
                     (!is_shown).then(|| self.source_hit(*stored, score))
                 }
                 Ranked::Message { group, number, address, score, .. } => {
-                    // A message with the words stands for those beside it.
-                    let place =
-                        if self.query.merge && score.own() == 0.0 { known.nearest(group, number) } else { None };
-                    let (number, address) = place.map_or((number, address), |near| (near.number, Some(near.address)));
+                    // The one that matches best stands for those next to it, in their place.
+                    let best = known.nearest(group, number).filter(|near| near.score() > score.own());
+                    let best = best.filter(|_| self.query.merge);
+                    let (number, address) = best.map_or((number, address), |near| (near.number, Some(near.address)));
                     let Some(stored) = holders.newest(group, number)? else { continue };
                     if self.query.merge && hits.iter().any(|hit| is_near(hit, stored.source.id, number)) {
                         continue;
                     }
                     shown.push((group, number));
-                    self.message_hit(stored, (group, number), address, score, filter)?
+                    let last = stored.last_of(group);
+                    let nearby = if self.query.merge { known.count_next_to(group, number, last) } else { 0 };
+                    let hit = self.message_hit(stored, (group, number), address, score, filter)?;
+                    hit.map(|hit| Hit { nearby, ..hit })
                 }
             };
             hits.extend(made);
@@ -376,6 +379,7 @@ impl Search<'_> {
             speaker: None,
             at: source.at,
             snippet: self.snippet(&text),
+            nearby: 0,
             score: score.total(),
             parts: score.parts(),
         }
@@ -413,6 +417,7 @@ impl Search<'_> {
             speaker: Some(shown.speaker.clone()).filter(|speaker| !speaker.is_empty()),
             at: Timestamp::from_microsecond(at).unwrap_or_default(),
             snippet: self.snippet(&if self.passage_chars.is_some() { shown.text } else { shown.text_and_calls() }),
+            nearby: 0,
             score: score.total(),
             parts: score.parts(),
         }))
@@ -440,6 +445,12 @@ fn adjacent(field: Field, words: &[String]) -> Box<dyn Query> {
 struct Known<'a>(HashMap<(u64, u64), &'a Candidate>);
 
 impl Known<'_> {
+    /// Returns how many others there are in the span around a message, up to the number `last`.
+    fn count_next_to(&self, group: u64, number: u64, last: u64) -> u64 {
+        let near = number.saturating_sub(SPAN)..=number.saturating_add(SPAN).min(last);
+        near.filter(|near| *near != number && self.0.contains_key(&(group, *near))).count() as u64
+    }
+
     /// Returns the best one in the span around a message.
     fn nearest(&self, group: u64, number: u64) -> Option<&Candidate> {
         let near = number.saturating_sub(SPAN)..=number.saturating_add(SPAN);

@@ -122,6 +122,8 @@ pub struct Hit {
     pub speaker: Option<String>,
     pub at: Timestamp,
     pub snippet: Snippet,
+    /// Number of other messages next to it that match, too, and are no hits of their own.
+    pub nearby: u64,
     pub score: f32,
     /// Name and value of each part of the score, if it is to be explained.
     pub parts: Vec<(&'static str, f32)>,

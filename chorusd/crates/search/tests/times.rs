@@ -1,4 +1,4 @@
-//! A question that names a time or a speaker finds what was said then, or by them.
+//! A question that names a time or a speaker finds what was said then, or by them. Of messages next to each other, the best is shown.
 
 use chorus_proto::Role;
 use chorus_search::{
@@ -172,4 +172,18 @@ fn the_name_of_a_speaker_in_the_question_counts() {
         let hit = &of.search(question)[0];
         assert_eq!(hit.source.to_uuid().as_u128(), session, "{question}");
     }
+}
+
+/// The one between two that match better would be first, because both lend to it.
+#[test]
+fn the_best_of_close_hits_is_shown_and_counts_the_others() {
+    const AT: &str = "2026-02-01T10:00:00Z";
+    let long = "a harbour and much else that makes this message about other things, so that the word counts less";
+    let texts = ["harbour harbour lights", long, "harbour harbour walls", "x", "y", "one more harbour"];
+    let fixture = Fixture::new(&[&texts.map(|text| (AT, "Ada", text))]);
+    let hits = fixture.search("harbour");
+    let found: Vec<_> = hits.iter().map(|hit| (hit.number, hit.nearby)).collect();
+    assert!(matches!(found[0], (Some(1 | 3), 2)), "{found:?}");
+    assert!(found.contains(&(Some(6), 0)), "{found:?}");
+    assert!(hits.iter().all(|hit| hit.number != Some(2)), "{found:?}");
 }

@@ -163,3 +163,13 @@ fn scores_are_explained_on_request() {
     let text = chorusctl(&home, ["search", "redis", "--explain"]).expect_success();
     assert_eq!(text.lines().nth(2), Some("    score 12.50 = words 10.25 + time 2.25"));
 }
+
+#[test]
+fn other_matches_next_to_a_hit_are_counted() {
+    let home = home();
+    let _calls = finds(&home, result(vec![hit(json!({"nearby": 2})), hit(json!({"message": 40}))]));
+    let found = chorusctl(&home, ["search", "redis"]).expect_success();
+    assert!(found.contains(" · message 16 (and 2 near it) · ") && found.contains(" · message 40 · "), "{found}");
+    let table = chorusctl(&home, ["search", "redis", "--columns", "message"]).expect_success();
+    assert!(table.contains("16 (+2)\n"), "{table}");
+}

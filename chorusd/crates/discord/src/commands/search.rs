@@ -111,6 +111,7 @@ mod tests {
             at: "2026-11-20T09:05:00Z".parse().unwrap(),
             snippet: snippet.into(),
             marks: marks.to_vec(),
+            nearby: None,
             score: 1.0,
             parts: Vec::new(),
         }

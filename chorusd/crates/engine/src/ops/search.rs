@@ -275,6 +275,7 @@ async fn describe(agents: &AgentResolver, sessions: &SessionReader, hits: Vec<Hi
             at: hit.at,
             marks,
             snippet: hit.snippet.text,
+            nearby: Some(hit.nearby).filter(|nearby| *nearby > 0),
             score: rounded(hit.score),
             parts: hit
                 .parts

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use chorus_daemon_client::Failure;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::rows::When;
 use crate::app::{App, Daemon};
+use crate::extract::QueryParams;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section, sentence};
 use crate::text::{age, agent_path, line, live_path, session_path, short};
@@ -24,7 +25,7 @@ pub(crate) struct Params {
     q: String,
 }
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Params>) -> PageResult {
+pub(crate) async fn show(State(app): State<Arc<App>>, QueryParams(params): QueryParams<Params>) -> PageResult {
     let words = params.q.trim();
     let mut daemon = app.connect().await?;
     let overview = daemon.status(0).await?;
@@ -110,6 +111,7 @@ fn render_hit(hit: &SearchHit, when: When<'_>) -> Markup {
                     @if hit.session.is_none() { span.badge.live { "live" } }
                     @if let Some(speaker) = &hit.speaker { span { (short(speaker, 64)) } }
                     @if let Some(title) = &hit.title { span { (short(title, 80)) } }
+                    @if let Some(nearby) = hit.nearby { span { "and " (nearby) " near it" } }
                     span { (age(hit.at, when.now, when.zone)) }
                 }
             }

@@ -119,6 +119,7 @@ mod tests {
             at: "2026-11-20T09:05:00Z".parse().unwrap(),
             snippet: String::new(),
             marks: Vec::new(),
+            nearby: None,
             score: 1.0,
             parts: Vec::new(),
         };
