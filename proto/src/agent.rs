@@ -85,9 +85,20 @@ pub struct SessionRef {
     pub short_id: String,
     pub session_id: String,
     pub saved_at: Timestamp,
+    /// Time of the last message of an imported conversation.
+    #[omit_empty]
+    pub ended_at: Option<Timestamp>,
     pub description: Option<String>,
     pub summary: Option<String>,
     pub message_count: u64,
+}
+
+impl SessionRef {
+    /// Returns when it was held: when it was saved or, if it was imported, the time of its last message.
+    #[must_use]
+    pub fn held_at(&self) -> Timestamp {
+        self.ended_at.unwrap_or(self.saved_at)
+    }
 }
 
 /// Usage of an agent's model calls since midnight in the daemon's time zone.

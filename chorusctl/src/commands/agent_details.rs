@@ -55,7 +55,7 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
         write_field(out, "approvals", &format!("{} pending (chorusctl approvals)", agent.approvals))?;
     }
     if let Some(last) = &agent.last_session {
-        let age = out.clock().ago(last.saved_at);
+        let age = out.clock().ago(last.held_at());
         let subject = format::subject(last.description.as_deref(), last.summary.as_deref());
         let about = format!("{} ({}, {age})", last.session_id, pluralize(last.message_count, "message"));
         write_field(out, "last session", &about)?;

@@ -280,7 +280,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
     });
     cells.extend(context_cells(out, agent.context.as_ref()));
     let last = agent.last_session.as_ref().map(|last| {
-        let age = out.clock().ago(last.saved_at);
+        let age = out.clock().ago(last.held_at());
         let subject = format::subject(last.description.as_deref(), last.summary.as_deref());
         let subject = if subject.is_empty() { sanitize::one_line(&last.session_id) } else { subject };
         format!("{age}: {subject}")

@@ -152,6 +152,7 @@ pub(super) async fn make_services(
         store: store.clone(),
         registry: registry.clone(),
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
+        home: places.home.clone(),
     });
     let session_trash = Arc::new(SessionTrash {
     let search = Arc::new(SearchService::new(

@@ -113,3 +113,25 @@ fn an_unknown_command_is_told_what_may_be_meant() {
     assert_eq!(output.stderr, "error: unknown command `frobnicate`\nhint: list the commands: chorusctl --help\n");
     assert!(!home.path.exists(), "an unknown command started a daemon");
 }
+
+#[test]
+fn the_last_session_is_as_old_as_the_imported_conversation() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    daemon.client().init("a");
+    let line = |role: &str, time: &str| {
+        format!(
+            r#"{{"type":"{role}","sessionId":"s","uuid":"{role}","timestamp":"{time}","message":{{"role":"{role}","content":"of old"}}}}"#
+        )
+    };
+    let file = home.temp_dir().join("old.jsonl");
+    let text = format!("{}\n{}\n", line("user", "2020-01-02T10:00:00Z"), line("assistant", "2020-01-02T10:00:05Z"));
+    std::fs::write(&file, text).expect("a transcript");
+    chorusctl(&home, ["import", "--from", "claude-code", file.to_str().expect("UTF-8")]).expect_success();
+    let status = chorusctl(&home, ["status"]).expect_success();
+    let row = status.lines().find(|line| line.starts_with("claude-code")).expect("the row");
+    assert!(row.contains("years ago: ") && !row.contains("just now"), "{status}");
+    // Nothing of it was captured.
+    let captured = chorusctl(&home, ["capture", "status"]).expect_success();
+    assert!(captured.contains("imported without capture: claude-code (1)\n"), "{captured}");
+}

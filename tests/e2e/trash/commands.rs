@@ -171,3 +171,25 @@ fn emptying_deletes_for_good_and_asks_first() {
     let lines = chorusctl(&home, ["trash", "list", "--json"]).expect_json();
     assert_eq!(lines["entries"], serde_json::json!([]));
 }
+
+#[test]
+fn a_session_in_the_trash_is_named_by_errors_and_restored_by_its_id() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.init("other");
+    client.append("a", "hello");
+    let header = client.save("a", "The talk").header;
+    let id = header.id.to_string();
+    chorusctl(&home, ["--agent", "a", "session", "delete", &header.session_id]).expect_success();
+    for args in [&["show", &*id][..], &["--agent", "other", "show", &header.session_id]] {
+        let shown = chorusctl(&home, args);
+        let stderr = shown.expect_failure_with_hint(3);
+        let expected = format!("the session {} of agent a is in the trash", header.session_id);
+        assert!(stderr.contains(&expected) && stderr.contains("chorusctl trash restore "), "{stderr}");
+    }
+    let restored = chorusctl(&home, ["trash", "restore", &id[..13]]).expect_success();
+    assert!(restored.contains(&header.session_id), "{restored}");
+    assert!(chorusctl(&home, ["--agent", "a", "show", &id]).expect_success().contains("hello"));
+}

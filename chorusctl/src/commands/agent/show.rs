@@ -72,7 +72,7 @@ fn describe_sessions(out: &mut Stdout, shown: &ShowResult) -> String {
     let number = pluralize(shown.sessions, "session");
     match &shown.agent.last_session {
         None => number,
-        Some(last) => format!("{number}, last {} ({})", last.session_id, out.clock().ago(last.saved_at)),
+        Some(last) => format!("{number}, last {} ({})", last.session_id, out.clock().ago(last.held_at())),
     }
 }
 

@@ -33,8 +33,8 @@ pub(super) fn print(mut table: Table, app: &mut App, status: &StatusResult) -> R
         table.add_row([
             sanitize::one_line(&source.source).into(),
             state.into(),
-            group_digits(source.conversations).into(),
-            group_digits(source.messages).into(),
+            group_digits(if is_imported(source) { 0 } else { source.conversations }).into(),
+            group_digits(if is_imported(source) { 0 } else { source.messages }).into(),
             written,
             place(source).into(),
         ]);
@@ -51,6 +51,13 @@ pub(super) fn print(mut table: Table, app: &mut App, status: &StatusResult) -> R
             app.stdout.status_line(&format!("not found here: {names}{then}"))?;
         }
     }
+    let imported = status.sources.iter().filter(|source| is_imported(source));
+    let imported: Vec<String> = imported
+        .map(|source| format!("{} ({})", sanitize::one_line(&source.source), group_digits(source.conversations)))
+        .collect();
+    if !imported.is_empty() {
+        app.stdout.status_line(&format!("imported without capture: {}", imported.join(", ")))?;
+    }
     if status.pending > 0 {
         app.stdout.status_line(&format!("{} still to read", pluralize(status.pending, "transcript")))?;
     }
@@ -65,6 +72,11 @@ pub(super) fn print(mut table: Table, app: &mut App, status: &StatusResult) -> R
         app.stdout.status_line(&format!("excluded: {}", sanitize::one_line(path)))?;
     }
     Ok(())
+}
+
+/// Returns true if all of its conversations were imported: capture has never read a transcript of it.
+fn is_imported(source: &SourceStatus) -> bool {
+    source.conversations > 0 && source.files == 0 && source.last_written_at.is_none()
 }
 
 /// Returns the first place, below `~` if it is in the user's home.

@@ -73,7 +73,7 @@ fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool) -> [Cell; 8
         (.., Some(_)) => Cell::new(Style::Faint, "closed"),
         _ => format::state_cell(AgentState::Idle),
     };
-    let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.saved_at));
+    let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.held_at()));
     let clients: Vec<String> = conversation.attached.iter().map(|client| sanitize::one_line(&client.client)).collect();
     let branch = conversation.worktree.as_ref().map(|worktree| sanitize::one_line(&worktree.branch));
     [

@@ -304,7 +304,7 @@ fn agent_text(agent: &Agent, of: &State) -> String {
 fn last_text(last: Option<&SessionRef>, now: Timestamp) -> String {
     let Some(last) = last else { return String::new() };
     let title = title(last.description.as_deref(), last.summary.as_deref(), &last.session_id);
-    format!("{}: {title}", age(last.saved_at, now))
+    format!("{}: {title}", age(last.held_at(), now))
 }
 
 fn captured_text(session: &Session, now: Timestamp) -> String {

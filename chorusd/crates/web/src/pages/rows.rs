@@ -34,7 +34,7 @@ pub(super) fn agent_rows(agent: &Agent, when: When<'_>) -> Markup {
                     @if let Some(context) = &agent.context { (facts(context, when)) }
                     @else if let Some(last) = &agent.last_session {
                         span { (title(last.description.as_deref(), last.summary.as_deref(), &last.session_id)) }
-                        span { (age(last.saved_at, when.now, when.zone)) }
+                        span { (age(last.held_at(), when.now, when.zone)) }
                     }
                     @if let Some(model) = model { span { (model) } }
                     @if let Some(cost) = cost { span { (cost) } }

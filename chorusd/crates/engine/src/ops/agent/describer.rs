@@ -210,6 +210,7 @@ fn to_session_ref(row: SessionRow, short_id: String) -> SessionRef {
         short_id,
         session_id: row.header.session_id,
         saved_at: row.header.saved_at,
+        ended_at: row.header.source.as_ref().map(|source| source.ended_at),
         description: row.header.description,
         summary: row.header.summary,
         message_count: row.header.message_count,

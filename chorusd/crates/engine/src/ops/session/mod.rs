@@ -12,6 +12,7 @@ pub mod get;
 pub mod import;
 pub mod merge;
 mod message_source;
+mod missing_session;
 mod open_session;
 pub mod purge;
 mod reader;

@@ -19,6 +19,7 @@ use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::get::corrupt_error;
+use super::missing_session::{not_saved_error, unknown_session_error};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
@@ -34,6 +35,7 @@ pub struct SessionReader {
     pub registry: Arc<Registry>,
     /// The numbers of the sessions that requesters were shown last.
     pub history_numbers: HistoryNumbers,
+    pub home: PathBuf,
 }
 
 impl SessionReader {
@@ -106,7 +108,9 @@ impl SessionReader {
             Err(error) if error.kind == ErrorKind::NoAgent => error,
             resolved => return resolved,
         };
-        let Some(row) = self.find_of_any_agent(text).await? else { return Err(error) };
+        let Some(row) = self.find_of_any_agent(text).await? else {
+            return Err(self.trashed_session_error(text).await.unwrap_or(error));
+        };
         let owner = self.agents.resolve_by_id(row.header.agent_id).await.map_err(|_| error)?;
         let key = ConversationKey::main(owner.settings.id);
         Ok(ConversationTarget::new(owner, key))
@@ -188,7 +192,11 @@ impl SessionReader {
             },
         };
         let is_offered = |row: &SessionRow| owner || row.header.agent_id == own && scope.contains_session(&row.header);
-        row.filter(is_offered).ok_or_else(|| unknown_session_error(&agent.settings.name, text))
+        match row.filter(is_offered) {
+            Some(row) => Ok(row),
+            None if owner => Err(self.missing_session_error(agent, text, imported).await),
+            None => Err(unknown_session_error(&agent.settings.name, text)),
+        }
     }
 
     /// Returns the conversation that `@name` means. Others than the owner do not learn of one that is not offered to them, nor of
@@ -479,17 +487,4 @@ fn candidate_line(short_id: &str, row: &SessionRow, with_agent: bool) -> String 
     let when = when.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
     let agent = if with_agent { format!("{}  ", header.agent_name) } else { String::new() };
     format!("  {short_id}  {when}  {agent}{title}")
-}
-
-/// The error about a session that does not exist, or that somebody may not know of.
-fn unknown_session_error(agent: &str, text: &str) -> Error {
-    let shown: String = text.chars().take(80).collect();
-    Error::new(ErrorKind::SessionNotFound, format!("no session {shown:?} in agent {agent}"))
-        .hint("list sessions: chorusctl history")
-}
-
-fn not_saved_error(agent: &str, conversation: Option<&str>) -> Error {
-    let named = conversation.map_or_else(String::new, |name| format!(" {name}"));
-    Error::new(ErrorKind::SessionNotFound, format!("the live conversation{named} of {agent} is not saved"))
-        .hint("save it: chorusctl save")
 }

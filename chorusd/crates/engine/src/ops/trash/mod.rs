@@ -110,14 +110,21 @@ pub async fn make_visible(entry: TrashItem) -> TrashItem {
     })
 }
 
-/// Finds the entry that `text` selects: by its id, the UUID in it, or the id of a memory, or a prefix of one of these,
+/// Finds the entry that `text` selects: by its id, the UUID in it, or the id of its memory or session, or a prefix of one of these,
 /// or by an unambiguous name.
 fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
     let named = |entry: &TrashItem| entry.metadata.as_ref().is_some_and(|note| note.name == text);
     let begins = |entry: &TrashItem| {
         let uuid = entry.id.split_once('_').map_or("", |(_, uuid)| uuid);
-        let remembered = entry.metadata.as_ref().and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
-        let ids = [entry.id.as_str(), uuid, remembered.as_deref().unwrap_or_default()];
+        let note = entry.metadata.as_ref();
+        let remembered = note.and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
+        let session = note.and_then(|note| note.session.as_ref()).map(|session| session.id.to_string());
+        let ids = [
+            entry.id.as_str(),
+            uuid,
+            remembered.as_deref().unwrap_or_default(),
+            session.as_deref().unwrap_or_default(),
+        ];
         text.len() >= MIN_PREFIX && ids.iter().any(|id| id.starts_with(text))
     };
     let mut found: Vec<TrashItem> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
