@@ -10,6 +10,9 @@ pub use chorus_terminal_text::duration::{format_rounded, format_two_units};
 
 use super::local_timezone;
 
+/// The format of a time whose zone matters, for example `Sat 2026-11-21 14:03 CET`.
+pub const ZONED_TIME: &str = "%a %Y-%m-%d %H:%M %Z";
+
 /// The current time, and the time zone once it is needed.
 #[derive(Debug)]
 pub struct Clock {
@@ -45,7 +48,7 @@ impl Clock {
     /// Formats local date and time with the day of the week and the time zone, for example `Sat 2026-11-21 14:03 CET`.
     #[must_use]
     pub fn zoned_date_time(&self, time: Timestamp) -> String {
-        self.format(time, "%a %Y-%m-%d %H:%M %Z")
+        self.format(time, ZONED_TIME)
     }
 
     /// Returns the offset of local time at `time`.

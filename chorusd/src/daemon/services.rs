@@ -285,6 +285,7 @@ pub(super) async fn make_services(
         store.catalog.schedules.clone(),
         agent_resolver.clone(),
         store.catalog.audit.clone(),
+        models.clone(),
         (clock.clone(), TimeZone::system()),
     ));
     let started_at = clock.now();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{method, wire};
+use crate::Blocked;
 
 method!(
     /// Adds a schedule. Each time that it is due, its message starts a turn in a conversation of its own.
@@ -154,6 +155,9 @@ pub struct AddResult {
     pub next: Vec<Timestamp>,
     /// False for a dry run.
     pub added: bool,
+    /// Why its runs would fail now; null if nothing is known to be in the way.
+    #[omit_empty]
+    pub blocked: Option<Blocked>,
 }
 
 #[wire(params)]

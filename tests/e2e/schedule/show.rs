@@ -18,7 +18,7 @@ fn the_reason_of_a_failed_run_is_shown_and_the_list_points_at_it() {
     ctl(&["add", "look", "Look.", "--cron", "0 7 * * *", "--tz", "Asia/Tokyo"]).expect_success();
     let before = ctl(&["show", "look"]).expect_success();
     assert!(before.starts_with("look  active\n") && before.contains("\nno runs yet\n"), "{before}");
-    assert_eq!(before.lines().filter(|line| line.ends_with(" 07:00")).count(), 3, "{before}");
+    assert_eq!(before.lines().filter(|line| line.ends_with(" 07:00 JST")).count(), 3, "{before}");
     for (field, value) in [("message", "Look."), ("when", "0 7 * * *"), ("time zone", "Asia/Tokyo")] {
         assert!(before.lines().any(|line| line.trim().starts_with(field) && line.ends_with(value)), "{before}");
     }

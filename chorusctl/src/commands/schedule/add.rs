@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use chorus_proto::Blocked;
 use chorus_proto::methods::schedule::{Add, AddParams, MissedRuns};
 
-use super::{describe_rule, format_time};
+use super::{describe_rule_with_zone, format_time};
 use crate::app::App;
 use crate::commands::text_input;
 use crate::error::Error;
@@ -19,6 +20,9 @@ use crate::ui::{Style, sanitize};
 /// If the clocks are put forward or back, a time of day comes exactly once that day; hours that are given as `*` are counted as they
 /// pass. docs/SCHEDULES.md has the details.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "\
+chorusctl schedule add [OPTIONS] <NAME> <MESSAGE|->
+         <--cron <EXPRESSION>|--every <DURATION>|--in <DURATION>>")]
 #[command(after_help = "\
 Examples:
   chorusctl schedule add standup --cron \"0 7 * * mon-fri\" \"Summarize open work.\"
@@ -94,17 +98,19 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let schedule = &result.schedule;
         let name = sanitize::one_line(&schedule.name);
         let name = app.stdout.style(Style::Id, &name).to_string();
-        let (agent, rule) = (sanitize::one_line(&schedule.agent), describe_rule(schedule));
+        let (agent, rule) = (sanitize::one_line(&schedule.agent), describe_rule_with_zone(schedule));
         let verb = if result.added { "scheduled" } else { "would schedule" };
         app.stdout.status_line(&format!("{verb} {name} for {agent}: {rule}"))?;
-        let zone = schedule.cron.as_ref().map(|_| format!(" ({})", sanitize::one_line(&schedule.time_zone)));
         for time in &result.next {
-            let line = format!(
-                "  {}{}",
-                format_time(schedule, *time, app.stdout.clock()),
-                zone.as_deref().unwrap_or_default()
-            );
+            let line = format!("  {}", format_time(schedule, *time, app.stdout.clock()));
             app.stdout.status_line(&line)?;
+        }
+        if let Some(Blocked { reason, hint }) = &result.blocked {
+            app.stdout.flush()?;
+            app.stderr.warning(&format!("its runs would fail now: {}", sanitize::one_line(reason)));
+            if let Some(hint) = hint {
+                app.stderr.hint(&sanitize::one_line(hint));
+            }
         }
         Ok(())
     });

@@ -5,7 +5,7 @@ use chorus_proto::shell_word::shell_word;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{agent_option, describe_rule, outcome_of, state_of};
+use super::{agent_option, describe_rule, describe_rule_with_zone, outcome_of, state_of};
 use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
@@ -26,17 +26,26 @@ pub struct Args {
     table: TableArgs,
 }
 
+/// Widest rule on a terminal of less than `WIDE_COLUMNS`: with it, name, next time and state have room in 80 columns.
+const MAX_RULE_WIDTH: usize = 34;
+const WIDE_COLUMNS: usize = 110;
+
 const COLUMNS: [Column; 6] = [
     Column::new("NAME"),
-    Column::new("AGENT"),
-    Column::new("WHEN").flexible(),
+    Column::new("AGENT").left_out_first(),
+    Column::new("WHEN").whole(),
     Column::new("NEXT").whole(),
-    Column::new("LAST").whole(),
+    Column::new("LAST").whole().optional(),
     Column::new("STATE").whole(),
 ];
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
+    let is_narrow = app.stdout.width().is_some_and(|width| width < WIDE_COLUMNS);
+    let columns = COLUMNS.map(|column| match column.is_named("when") && is_narrow {
+        true => column.at_most(MAX_RULE_WIDTH),
+        false => column,
+    });
+    let mut table = Table::with_args(columns, &args.table, app.stdout.format())?;
     let (agent, all_agents) = (app.agent().filter(|_| !args.all_agents), args.all_agents);
     let params = |offset| ListParams { agent: agent.clone(), all_agents, offset: Some(offset), limit: None };
     if app.stdout.format() != OutputFormat::Text {
@@ -74,9 +83,7 @@ fn rule_with_zone(schedule: &Schedule, time: Option<Timestamp>, clock: &Clock) -
     let rule = describe_rule(schedule);
     let zone = schedule.cron.as_ref().and_then(|_| TimeZone::get(&schedule.time_zone).ok());
     match (zone, time) {
-        (Some(zone), Some(time)) if zone.to_offset(time) != clock.offset(time) => {
-            format!("{rule} ({})", sanitize::one_line(&schedule.time_zone))
-        }
+        (Some(zone), Some(time)) if zone.to_offset(time) != clock.offset(time) => describe_rule_with_zone(schedule),
         _ => rule,
     }
 }

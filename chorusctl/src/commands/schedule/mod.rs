@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::app::App;
-use crate::ui::time::Clock;
+use crate::ui::time::{Clock, ZONED_TIME};
 use crate::ui::{Style, sanitize};
 
 pub mod add;
@@ -37,6 +37,12 @@ group! {
         /// Remove a schedule
         Remove(remove::Args),
     }
+}
+
+/// Says when a schedule is due, with the time zone of a cron expression.
+fn describe_rule_with_zone(schedule: &Schedule) -> String {
+    let zone = schedule.cron.as_ref().map(|_| format!(" ({})", sanitize::one_line(&schedule.time_zone)));
+    format!("{}{}", describe_rule(schedule), zone.unwrap_or_default())
 }
 
 /// Says when a schedule is due: `0 7 * * mon-fri`, `every 4h`, `once`.
@@ -76,11 +82,11 @@ fn agent_option(agent: &str, app: &App) -> String {
     app.global.agent.as_ref().map_or_else(String::new, |_| format!("--agent {} ", shell_word(agent)))
 }
 
-/// Formats a time of a schedule: in its own time zone if it has one.
+/// Formats a time of a schedule with its time zone: that of the schedule if it has one, else that of this shell.
 fn format_time(schedule: &Schedule, time: Timestamp, clock: &Clock) -> String {
     let zone = schedule.cron.as_ref().and_then(|_| TimeZone::get(&schedule.time_zone).ok());
     match zone {
-        Some(zone) => time.to_zoned(zone).strftime("%a %Y-%m-%d %H:%M").to_string(),
-        None => clock.local_date_time(time),
+        Some(zone) => time.to_zoned(zone).strftime(ZONED_TIME).to_string(),
+        None => clock.zoned_date_time(time),
     }
 }

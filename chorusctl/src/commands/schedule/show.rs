@@ -29,7 +29,7 @@ fn print(app: &mut App, ShowResult { schedule, next }: &ShowResult) -> Result<()
     writeln!(out, "{line}")?;
     let (zone, missed) = (schedule.cron.as_ref().map(|_| &*schedule.time_zone), schedule.missed == MissedRuns::Skip);
     let created =
-        format!("{} by {}", out.clock().local_date_time(schedule.created_at), sanitize::one_line(&schedule.created_by));
+        format!("{} by {}", out.clock().zoned_date_time(schedule.created_at), sanitize::one_line(&schedule.created_by));
     let next: Vec<String> = next.iter().map(|time| format_time(schedule, *time, out.clock())).collect();
     for (field, value) in [
         ("agent", Some(&*schedule.agent)),

@@ -68,10 +68,11 @@ pub(super) fn layout(
     shown.into_iter().map(|one| (one.at, one.width)).unzip()
 }
 
-/// Leaves out optional columns, the last one first, as long as the others have too little room.
+/// Leaves out optional columns, of those of the same rank the last one first, as long as the others have too little room.
 fn leave_out(shown: &mut Vec<Shown>, room: usize) {
     while excess(shown.iter().map(Shown::readable), room) > 0 {
-        let Some(last) = shown.iter().rposition(|one| one.column.optional) else { break };
+        let first = shown.iter().rposition(|one| one.column.left_out_first);
+        let Some(last) = first.or_else(|| shown.iter().rposition(|one| one.column.optional)) else { break };
         shown.remove(last);
     }
 }

@@ -31,6 +31,7 @@ pub struct Column {
     flexible: bool,
     whole: bool,
     optional: bool,
+    left_out_first: bool,
     most: Option<usize>,
 }
 
@@ -38,7 +39,16 @@ impl Column {
     /// Creates a left-aligned column.
     #[must_use]
     pub const fn new(title: &'static str) -> Self {
-        Self { title, name: None, right: false, flexible: false, whole: false, optional: false, most: None }
+        Self {
+            title,
+            name: None,
+            right: false,
+            flexible: false,
+            whole: false,
+            optional: false,
+            left_out_first: false,
+            most: None,
+        }
     }
 
     /// Gives the column the name by which options select it, if its title is no name.
@@ -69,6 +79,12 @@ impl Column {
     #[must_use]
     pub const fn optional(self) -> Self {
         Self { optional: true, ..self }
+    }
+
+    /// As [`Column::optional`], and before the others.
+    #[must_use]
+    pub const fn left_out_first(self) -> Self {
+        Self { optional: true, left_out_first: true, ..self }
     }
 
     /// Limits the width on a terminal, so that other columns have room.

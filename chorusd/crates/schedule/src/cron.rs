@@ -73,6 +73,10 @@ impl CronExpression {
         let fields = known.map_or(trimmed, |(_, fields)| fields);
         let places = field_places(fields);
         match places.get(FIELDS) {
+            // Zones start with a letter.
+            Some((_, last)) if places.len() == FIELDS + 1 && !last.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                return problem(start, "six fields; seconds are not taken, so leave out the first field");
+            }
             Some((at, _)) => {
                 return problem(start + at, "more than five fields; set the time zone separately");
             }
@@ -262,6 +266,8 @@ mod tests {
         assert_eq!(problem(" 0 7 * * mon-fry"), "character 13: not a number, name, list, range or step");
         assert_eq!(problem("0 7 * *"), "character 8: five fields are needed: the day of the week is missing");
         assert_eq!(problem(""), "character 1: five fields are needed: the minute is missing");
+        let seconds = "character 1: six fields; seconds are not taken, so leave out the first field";
+        assert_eq!([problem("0 0 7 * * mon-fri"), problem("*/5 * * * * *")], [seconds, seconds]);
         assert!(problem("0 7 * * * UTC").starts_with("character 11: more than five fields"));
         assert_eq!(problem("0 7 30 2 *"), "character 5: no year has such a day");
         assert!(problem("@often").starts_with("character 1: unknown name"));

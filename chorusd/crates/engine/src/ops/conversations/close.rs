@@ -56,7 +56,7 @@ impl AgentResolver {
     }
 
     /// Returns true if the conversation has a live context with messages.
-    pub(super) fn has_messages(&self, key: ConversationKey) -> bool {
+    pub(in crate::ops) fn has_messages(&self, key: ConversationKey) -> bool {
         self.registry.context_info(key).is_some_and(|context| context.messages > 0)
     }
 }

@@ -7,8 +7,8 @@ use chorus_base::new_id;
 use chorus_base::requester::Requester;
 use chorus_catalog::{ScheduleInsertion, ScheduleProgress, ScheduleRow, ScheduleRule, ScheduleState};
 use chorus_config::agent::check_name;
-use chorus_proto::ErrorKind;
 use chorus_proto::methods::schedule::{AddParams, AddResult};
+use chorus_proto::{Blocked, ErrorKind};
 use chorus_schedule::{CronExpression, MAX_INTERVAL, MIN_INTERVAL, Timetable, find_zone, zone_name};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -70,12 +70,14 @@ pub async fn add_as(schedules: &Schedules, params: AddParams, by: &Requester) ->
         version: 0,
     };
     let agent_name = &agent.settings.name;
+    let blocked =
+        schedules.missing_model(&agent).map(|failure| Blocked { reason: failure.message, hint: failure.hint });
     let known = schedules.table.find(row.agent, row.name.clone()).await?;
     if known.is_some_and(|known| known.progress.state != ScheduleState::Done || known.progress.pending_at.is_some()) {
         return Err(exists_error(agent_name, &row.name));
     }
     if params.dry_run {
-        return Ok(AddResult { schedule: schedules.describe(row, agent_name), next, added: false });
+        return Ok(AddResult { schedule: schedules.describe(row, agent_name), next, added: false, blocked });
     }
     match schedules.table.insert(row.clone(), MAX_SCHEDULES).await? {
         ScheduleInsertion::Inserted => {}
@@ -91,7 +93,7 @@ pub async fn add_as(schedules: &Schedules, params: AddParams, by: &Requester) ->
         return Err(failure);
     }
     schedules.changed.notify_one();
-    Ok(AddResult { schedule: schedules.describe(row, agent_name), next, added: true })
+    Ok(AddResult { schedule: schedules.describe(row, agent_name), next, added: true, blocked })
 }
 
 fn exists_error(agent: &str, name: &str) -> Error {

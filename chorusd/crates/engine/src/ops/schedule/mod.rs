@@ -27,6 +27,7 @@ use chorus_catalog::{
     AuditDecision, AuditLog, ScheduleProgress, ScheduleRow, ScheduleRule, ScheduleState, ScheduleTable,
 };
 use chorus_clock::Clock;
+use chorus_llm::Models;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::schedule as wire;
 use chorus_schedule::{CronExpression, Timetable, find_zone};
@@ -47,6 +48,7 @@ pub struct Schedules {
     pub agents: Arc<AgentResolver>,
     pub audit: Arc<dyn AuditLog>,
     pub clock: Clock,
+    models: Arc<Models>,
     /// The time zone of cron expressions that name none.
     pub zone: TimeZone,
     /// Serialises the changes of a schedule.
@@ -63,10 +65,11 @@ impl Schedules {
         table: Arc<dyn ScheduleTable>,
         agents: Arc<AgentResolver>,
         audit: Arc<dyn AuditLog>,
+        models: Arc<Models>,
         (clock, zone): (Clock, TimeZone),
     ) -> Self {
         let (changes, running, changed) = Default::default();
-        Self { table, agents, audit, clock, zone, changes, running, changed }
+        Self { table, agents, audit, models, clock, zone, changes, running, changed }
     }
 
     /// Finds a schedule by the name of its agent and its own.
@@ -79,6 +82,12 @@ impl Schedules {
             Some(row) => Ok((agent, row)),
             None => Err(self.unknown_error(&agent, name).await),
         }
+    }
+
+    /// Returns the error of a turn of an agent that has no model.
+    fn missing_model(&self, agent: &AgentEntry) -> Option<Error> {
+        let name = &agent.settings.name;
+        agent.settings.model.is_none().then(|| crate::agent::no_model_error(name, &self.models))
     }
 
     async fn unknown_error(&self, agent: &AgentEntry, name: &str) -> Error {

@@ -4,9 +4,9 @@ use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::schedule::{RemoveParams, RemoveResult};
 
-use super::Schedules;
+use super::{Schedules, conversation_origin, turn};
 
-/// Removes a schedule. A run that is under way continues.
+/// Removes a schedule, and closes its conversation if that is empty. A run that is under way continues.
 ///
 /// # Errors
 /// `agent_not_found`, `not_found`.
@@ -23,5 +23,11 @@ pub async fn remove_as(schedules: &Schedules, params: RemoveParams, by: &Request
     let _alone = schedules.changes.lock(row.id).await;
     schedules.audit_change(&agent, "remove", &row, by).await?;
     schedules.table.delete(row.clone()).await?;
+    let conversations = &schedules.agents.index.conversations;
+    if let Some(conversation) = conversations.by_origin(row.agent, &conversation_origin(row.id))
+        && row.progress.pending_at.is_none()
+    {
+        turn::close_if_empty(&schedules.agents, conversation.key).await;
+    }
     Ok(RemoveResult { schedule: schedules.describe(row, &agent.settings.name) })
 }

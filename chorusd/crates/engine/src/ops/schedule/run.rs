@@ -9,9 +9,12 @@ use super::Schedules;
 /// Runs a schedule now, besides its times; also one that is paused or done.
 ///
 /// # Errors
-/// `agent_not_found`, `not_found`; `conflict` if a run of it is under way.
+/// `agent_not_found`, `not_found`; `model_unavailable` if the agent has no model; `conflict` if a run of it is under way.
 pub async fn run(schedules: &Schedules, params: RunParams) -> Result<RunResult> {
     let (agent, row) = schedules.find(params.agent.as_deref(), &params.name).await?;
+    if let Some(failure) = schedules.missing_model(&agent) {
+        return Err(failure);
+    }
     let (name, now) = (&agent.settings.name, schedules.clock.now());
     let claimed = schedules
         .change(row.id, |row| {

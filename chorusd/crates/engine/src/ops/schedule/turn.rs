@@ -10,6 +10,7 @@ use chorus_catalog::ScheduleRow;
 use chorus_proto::methods::schedule::{RunOutcome, RunRecord};
 use chorus_proto::methods::send::{SendParams, SendResult, TurnEvent};
 use chorus_proto::{ErrorKind, EventType, Source, SourceKind};
+use chorus_session::conversation::ConversationKey;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,6 +20,7 @@ use uuid::Uuid;
 use super::conversation_origin;
 use super::firing::record;
 use crate::ops::Ops;
+use crate::ops::agent::AgentResolver;
 use crate::ops::conversations::Opener;
 use crate::ops::send::{MessageOrigin, send_to_conversation};
 
@@ -132,9 +134,12 @@ pub(super) async fn run_pending(
 /// Sends the message of a run, and waits for the end of its turn.
 async fn send(ops: &Ops, row: &ScheduleRow, due: Timestamp, listener: Arc<dyn TurnListener>) -> Result<SendResult> {
     let agent = ops.agent_resolver.resolve_by_id(row.agent).await?;
+    if let Some(failure) = ops.schedules.missing_model(&agent) {
+        return Err(failure);
+    }
     let opener = Opener { origin: Some(conversation_origin(row.id)), title: None };
     let name = format!("schedule-{}", row.name);
-    let (conversation, _) = ops.agent_resolver.new_conversation(&agent, &name, opener).await?;
+    let (conversation, is_new) = ops.agent_resolver.new_conversation(&agent, &name, opener).await?;
     let params = SendParams {
         text: row.message.clone(),
         key: Some(format!("schedule:{}:{}", row.id, due.as_nanosecond())),
@@ -147,7 +152,21 @@ async fn send(ops: &Ops, row: &ScheduleRow, due: Timestamp, listener: Arc<dyn Tu
         requester: Requester::Nobody,
         is_resumption: true,
     };
-    send_to_conversation(&ops.message_sender, conversation, params, origin, Some(listener)).await
+    let sent = send_to_conversation(&ops.message_sender, conversation, params, origin, Some(listener)).await;
+    if sent.is_err() && is_new {
+        close_if_empty(&ops.agent_resolver, conversation).await;
+    }
+    sent
+}
+
+/// Closes the conversation of a schedule if nothing was said in it since it was saved.
+pub(super) async fn close_if_empty(agents: &AgentResolver, conversation: ConversationKey) {
+    if agents.has_messages(conversation) {
+        return;
+    }
+    if let Err(failure) = agents.close_conversation(conversation).await {
+        tracing::warn!(%failure, "cannot close the empty conversation of a schedule");
+    }
 }
 
 fn conversation_name(ops: &Ops, row: &ScheduleRow) -> Option<String> {
