@@ -23,6 +23,9 @@ pub use spawn::{
     to_timespec,
 };
 
+/// The name under which processes are listed that this program becomes. The daemon's program sets the rest of it.
+pub(crate) const OWN_NAME: &str = "chorusctl";
+
 /// How long a daemon may take to start unless `--timeout` is given.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait for a daemon that holds the lock of the home and says that it listens.

@@ -106,6 +106,12 @@ fn print_usage(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Makes lists of processes show the name of chorusctl, which has started this one instead of itself. It is no daemon.
+pub(crate) fn name_process_as_client() {
+    // Only Linux has this file; elsewhere the arguments have the name.
+    let _ = std::fs::write("/proc/self/comm", "chorusctl");
+}
+
 /// Prints the two lines of an error and returns its exit status.
 pub(crate) fn print_error(failure: &Error) -> ExitCode {
     let mut err = std::io::stderr().lock();

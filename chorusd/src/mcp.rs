@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_mcp::{Options, Scope};
 use clap::Parser;
 
-use crate::cli::{print_error, resolve_paths};
+use crate::cli::{name_process_as_client, print_error, resolve_paths};
 
 /// MCP server of Chorus, for chorusctl
 #[derive(Debug, Parser)]
@@ -40,7 +40,10 @@ struct Args {
 /// Runs the server if the arguments of the program ask for it.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    (arguments.next()? == "mcp").then(|| main(arguments))
+    (arguments.next()? == "mcp").then(|| {
+        name_process_as_client();
+        main(arguments)
+    })
 }
 
 fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {

@@ -10,7 +10,7 @@ use chorus_remote::{DaemonAddress, Host};
 use chorus_top::Options;
 use clap::Parser;
 
-use crate::cli::{print_error, resolve_paths};
+use crate::cli::{name_process_as_client, print_error, resolve_paths};
 
 /// Screen of Chorus, for chorusctl
 #[derive(Debug, Parser)]
@@ -36,7 +36,10 @@ struct Args {
 /// Shows the screen if the arguments of the program ask for it.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    (arguments.next()? == "top").then(|| main(arguments))
+    (arguments.next()? == "top").then(|| {
+        name_process_as_client();
+        main(arguments)
+    })
 }
 
 fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {

@@ -8,7 +8,7 @@ use chorus_base::error::Result;
 use chorus_web::Options;
 use clap::Parser;
 
-use crate::cli::{print_error, resolve_paths};
+use crate::cli::{name_process_as_client, print_error, resolve_paths};
 
 /// Pages of Chorus, for chorusctl
 #[derive(Debug, Parser)]
@@ -31,7 +31,10 @@ struct Args {
 /// Serves the pages if the arguments of the program ask for it.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    (arguments.next()? == "web").then(|| main(arguments))
+    (arguments.next()? == "web").then(|| {
+        name_process_as_client();
+        main(arguments)
+    })
 }
 
 fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {

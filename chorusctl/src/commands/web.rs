@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use crate::app::App;
-use crate::connect::{daemon_program, spawn_error};
+use crate::connect::{OWN_NAME, daemon_program, spawn_error};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
@@ -40,7 +40,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.disconnect();
     let program = daemon_program();
     let mut command = Command::new(&program);
-    command.arg("web");
+    command.arg0(OWN_NAME).arg("web");
     if args.no_open {
         command.arg("--no-open");
     }

@@ -1,12 +1,17 @@
 //! Long conversations: what is above the last messages, and a message that was found.
 
+use std::fs;
+
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::methods::search::{Search, SearchParams};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::process::signal;
 use chorus_tests::screen::rows_of;
 use chorus_tests::{DEADLINE, Fixture, wait_until};
 
-use super::{SIZE, fixture, leave, start, type_until, wait_for_row};
+use rustix::process::Signal;
+
+use super::{SIZE, fixture, leave, start, type_until, wait_for_row, wait_until_no_row};
 
 const MESSAGES: usize = 230;
 
@@ -61,4 +66,19 @@ fn a_hit_is_opened_at_its_message() {
         type_until(&mut running, "\u{1b}", "AGENT ");
         leave(running);
     }
+}
+
+#[test]
+fn a_stopped_daemon_is_named_until_it_continues() {
+    let fixture = fixture();
+    let running = start(&fixture.home, &[], "web ");
+    let comm = fs::read_to_string(format!("/proc/{}/comm", running.pid())).expect("a name");
+    assert_eq!(comm, "chorusctl\n");
+    let arguments = fs::read(format!("/proc/{}/cmdline", running.pid())).expect("arguments");
+    assert!(arguments.starts_with(b"chorusctl\0top\0"), "{arguments:?}");
+    signal(fixture.daemon().pid, Signal::STOP);
+    wait_for_row(&running, "chorusd does not answer since ");
+    signal(fixture.daemon().pid, Signal::CONT);
+    wait_until_no_row(&running, "chorusd does not answer since ");
+    leave(running);
 }

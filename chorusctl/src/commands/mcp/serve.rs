@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use crate::app::App;
-use crate::connect::{daemon_program, spawn_error};
+use crate::connect::{OWN_NAME, daemon_program, spawn_error};
 use crate::error::Error;
 use crate::first_agent;
 
@@ -17,7 +17,7 @@ pub(super) fn run(can_write: bool, app: &mut App) -> Result<(), Error> {
     }
     let program = daemon_program();
     let mut command = Command::new(&program);
-    command.arg("mcp").args(["--first-agent", &first_agent::name()]);
+    command.arg0(OWN_NAME).arg("mcp").args(["--first-agent", &first_agent::name()]);
     if let Some(agent) = app.agent() {
         command.args(["--agent", &agent]);
     }

@@ -13,8 +13,9 @@ use crate::requests::Request;
 const ROUND: SignedDuration = SignedDuration::from_millis(300);
 /// The limit on agents that are requested in a round; the others follow in the next.
 const MAX_AGENTS: usize = 16;
-/// Intervals at which things without events are requested.
-const DAEMON_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// Intervals at which things without events are requested. That of the daemon also shows soon that it does not answer any more.
+const DAEMON_INTERVAL: SignedDuration = SignedDuration::from_secs(4);
+const CLUSTER_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
 const CAPTURE_INTERVAL: SignedDuration = SignedDuration::from_secs(20);
 /// The time after which a list of agents that failed is requested again.
 const RETRY_TIME: SignedDuration = SignedDuration::from_secs(3);
@@ -31,6 +32,7 @@ pub(crate) struct Refresh {
     /// When they were requested last; `None` if they are to be requested now.
     status_at: Option<Timestamp>,
     daemon_at: Option<Timestamp>,
+    cluster_at: Option<Timestamp>,
     capture_at: Option<Timestamp>,
     round_at: Option<Timestamp>,
     /// The daemon has no cluster.
@@ -139,11 +141,13 @@ impl Refresh {
             // All of them are in the answer.
             self.agents.clear();
             requests.push(Request::Status);
-            requests.extend((!self.has_no_cluster).then_some(Request::Cluster));
         }
         if is_due(self.daemon_at, DAEMON_INTERVAL) {
             self.daemon_at = Some(now);
             requests.push(Request::Daemon);
+        }
+        if is_due(self.cluster_at, CLUSTER_INTERVAL) {
+            self.cluster_at = Some(now);
             requests.extend((!self.has_no_cluster).then_some(Request::Cluster));
         }
         if is_due(self.capture_at, CAPTURE_INTERVAL) {

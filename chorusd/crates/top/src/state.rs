@@ -29,7 +29,7 @@ const NOTICE_TIME: SignedDuration = SignedDuration::from_secs(8);
 /// The time after which a message whose connection was lost is sent again, if the daemon is connected still.
 const RESEND_TIME: SignedDuration = SignedDuration::from_secs(1);
 /// The time after which a daemon that does not answer is reported.
-const SILENCE_TIME: SignedDuration = SignedDuration::from_secs(15);
+const SILENCE_TIME: SignedDuration = SignedDuration::from_secs(4);
 
 /// Something that happens: input, an answer, a notification, the passing of time.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ impl State {
             || self.panels.iter().any(|panel| matches!(panel, Panel::Search(search) if search.is_partial()))
             || self.refresh.unanswered_since().is_some()
             || self.shows_seconds();
-        let tick = SignedDuration::from_secs(if is_busy { 1 } else { 5 });
+        let tick = SignedDuration::from_secs(if is_busy { 1 } else { 4 });
         refresh.map_or(tick, |refresh| refresh.min(tick))
     }
 

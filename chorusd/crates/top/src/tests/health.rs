@@ -53,18 +53,18 @@ fn running_tools_are_named_only_if_they_were_seen_to_start() {
 fn a_daemon_that_does_not_answer_is_named() {
     let mut shown = TestScreen::new(NARROW);
     shown.incoming(Incoming::Answer(Request::Cluster, Err(refused(ErrorKind::Unsupported, "no cluster"))));
-    let effects = tick(&mut shown, 10);
+    let effects = tick(&mut shown, 4);
     assert!(effects.contains(&Effect::Request(Request::Daemon)), "{effects:?}");
-    tick(&mut shown, 24);
+    tick(&mut shown, 7);
     assert!(!shown.text().contains("does not answer"));
-    tick(&mut shown, 25);
-    assert!(shown.text().contains("\nchorusd does not answer since 08:00:10\n"), "{}", shown.text());
+    tick(&mut shown, 8);
+    assert!(shown.text().contains("\nchorusd does not answer since 08:00:04\n"), "{}", shown.text());
     // Its requests were given up.
     shown.state.handle(
         Input::Incoming(Incoming::Answer(Request::Daemon, Err(Failure::no_answer()))),
         now() + SignedDuration::from_secs(30),
     );
-    assert!(shown.text().contains("chorusd does not answer since 08:00:10"), "{}", shown.text());
+    assert!(shown.text().contains("chorusd does not answer since 08:00:04"), "{}", shown.text());
     shown.state.handle(
         Input::Incoming(Incoming::Answer(Request::Tasks, Ok(Answer::Tasks(Vec::new())))),
         now() + SignedDuration::from_secs(31),

@@ -33,6 +33,9 @@ const LIVE_SECONDS: i64 = 300;
 /// The start of the names of conversations in which schedules run.
 const SCHEDULE_PREFIX: &str = "schedule-";
 
+/// Further columns before the last one, whose text would run together with the time before it.
+const DOING_GAP: usize = 1;
+
 /// Widths of the columns; 0 for one that is not shown.
 struct Columns {
     name: usize,
@@ -70,7 +73,7 @@ impl Columns {
             columns.saves,
         ];
         let used: usize = fixed.iter().filter(|column| **column > 0).map(|column| column + 1).sum();
-        columns.doing = width.saturating_sub(used);
+        columns.doing = width.saturating_sub(used + DOING_GAP);
         columns
     }
 }
@@ -148,7 +151,10 @@ fn heading(paint: Paint, columns: &Columns) -> Vec<Span<'static>> {
         (columns.doing, "NOW", false),
     ];
     let shown = names.iter().filter(|(width, ..)| *width > 0);
-    let cells: Vec<String> = shown.map(|(width, name, is_right)| fit(name, *width, *is_right)).collect();
+    let mut cells: Vec<String> = shown.map(|(width, name, is_right)| fit(name, *width, *is_right)).collect();
+    if let Some(last) = cells.last_mut().filter(|_| columns.doing > 0) {
+        last.insert_str(0, &" ".repeat(DOING_GAP));
+    }
     vec![paint.strong(cells.join(" "))]
 }
 
@@ -198,7 +204,7 @@ fn row_spans(paint: Paint, columns: &Columns, row: Row<'_>, of: &State) -> Vec<S
         spans.push(paint.plain(format!("{} ", fit(&today.unwrap_or_default(), columns.today, true))));
     }
     let saves = deadline.map(|at| until(at, now)).unwrap_or_default();
-    spans.push(paint.plain(format!("{} ", fit(&saves, columns.saves, true))));
+    spans.push(paint.plain(format!("{} {:DOING_GAP$}", fit(&saves, columns.saves, true), "")));
     let doing = doing_text(row, of);
     let doing = fit(&doing, columns.doing, false);
     spans.push(if row.turn().is_some() { paint.tool(doing) } else { paint.faint(doing) });
