@@ -305,3 +305,67 @@ fn a_phone_needs_no_sideways_scrolling() {
     browser.click("button.yes");
     turn.join().expect("the turn").expect("its reply");
 }
+
+#[test]
+fn mistakes_in_an_address_have_a_page() {
+    let fixture = fixture();
+    let web = Web::start(&fixture.home, &[]);
+    let (cookie, host) = (web.sign_in(), web.host());
+    let get = |method: &str, path: &str| {
+        let headers = [("Host", &*host), ("Cookie", &*cookie), ("Sec-Fetch-Site", "same-origin")];
+        web.request(method, path, &headers, "")
+    };
+    for (method, path, status, heading) in [
+        ("GET", "/session/not-an-id", 400, "Not an address of these pages"),
+        ("GET", "/?page=many", 400, "Not an address of these pages"),
+        ("GET", "/agent/docs/live/main?from=-1", 400, "Not an address of these pages"),
+        ("GET", "/no/such/page", 404, "No such page"),
+        ("POST", "/usage", 405, "Not in this way"),
+    ] {
+        let answer = get(method, path);
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+        let heading = format!("<h1>{heading}</h1>");
+        assert!(answer.body.contains(&heading) && answer.body.contains("</html>"), "{method} {path}: {answer:?}");
+    }
+}
+
+#[test]
+fn the_earlier_page_ends_with_the_message_before() {
+    let fixture = fixture();
+    let mut client = fixture.client();
+    let messages = (1..=120).map(|number| NewMessage::text(Role::User, format!("message number {number}.")));
+    client.append_all("docs", messages.collect());
+    let session = client.save("docs", "Long").header.id;
+    let web = Web::start(&fixture.home, &[]);
+    let (cookie, host) = (web.sign_in(), web.host());
+    let get = |path: &str| web.request("GET", path, &[("Host", &host), ("Cookie", &cookie)], "").body;
+    for path in [format!("/session/{session}"), "/agent/docs/live/main".to_owned()] {
+        // 21 to 70.
+        let page = get(&format!("{path}?m=26"));
+        assert!(page.contains("21–70 of 120") && page.contains("?before=21#m20"), "{page}");
+        let earlier = get(&format!("{path}?before=21"));
+        assert!(earlier.contains("1–20 of 120") && earlier.contains("message number 20."), "{earlier}");
+        assert!(!earlier.contains("message number 21."), "{earlier}");
+        let last = get(&format!("{path}?before=121"));
+        assert!(last.contains("71–120 of 120"), "{last}");
+    }
+}
+
+#[test]
+fn agents_beyond_the_first_ones_are_on_further_pages() {
+    let fixture = fixture();
+    let mut client = fixture.client();
+    for number in 0..4 {
+        client.init(&format!("agent-{number}"));
+    }
+    let web = Web::start(&fixture.home, &[]);
+    let (cookie, host) = (web.sign_in(), web.host());
+    let get = |path: &str| web.request("GET", path, &[("Host", &host), ("Cookie", &cookie)], "").body;
+    let first = get("/?agents=2");
+    assert!(first.contains("2 of 5 agents"), "{first}");
+    let next = get("/?agents=2&agents_from=2");
+    assert!(next.contains("3–4 of 5 agents") && next.contains("previous"), "{next}");
+    let names = |page: &str| (0..4).filter(|number| page.contains(&format!("agent-{number}<"))).collect::<Vec<_>>();
+    assert!(names(&first).iter().all(|name| !names(&next).contains(name)), "{first} {next}");
+    assert!(get("/?agents=2&agents_from=900").contains("5–5 of 5 agents"));
+}

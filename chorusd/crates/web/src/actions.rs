@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::Form;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use chorus_base::hex;
@@ -16,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::extract::{FormFields, PathParams};
 use crate::failure_page::{action_failure, is_script};
 use crate::guard::{MAX_TEXT, TOO_LONG};
 use crate::prefix;
@@ -57,9 +57,9 @@ fn invalid(message: &str) -> Failure {
 
 pub(crate) async fn send(
     State(app): State<Arc<App>>,
-    Path((agent, conversation)): Path<(String, String)>,
+    PathParams((agent, conversation)): PathParams<(String, String)>,
     headers: HeaderMap,
-    Form(form): Form<SendForm>,
+    FormFields(form): FormFields<SendForm>,
 ) -> Response {
     let back = live_path(&agent, Some(&conversation));
     if form.text.len() >= MAX_TEXT {
@@ -101,9 +101,9 @@ fn key_of(page: &str, text: &str) -> String {
 
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
-    Path((agent, conversation)): Path<(String, String)>,
+    PathParams((agent, conversation)): PathParams<(String, String)>,
     headers: HeaderMap,
-    Form(form): Form<CancelForm>,
+    FormFields(form): FormFields<CancelForm>,
 ) -> Response {
     let back = live_path(&agent, Some(&conversation));
     let params = CancelParams { agent: Some(agent), conversation: Some(conversation), turn_id: form.turn };
@@ -116,9 +116,9 @@ pub(crate) async fn cancel(
 
 pub(crate) async fn decide(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    PathParams(id): PathParams<String>,
     headers: HeaderMap,
-    Form(form): Form<DecideForm>,
+    FormFields(form): FormFields<DecideForm>,
 ) -> Response {
     // Only to a page of ours.
     let is_path =

@@ -13,6 +13,7 @@ mod actions;
 mod app;
 mod browser;
 mod chart;
+mod extract;
 mod failure_page;
 mod guard;
 mod hub;
@@ -25,6 +26,7 @@ mod server;
 mod strangers;
 mod stream;
 mod text;
+mod write_limit;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::paths::InstancePaths;

@@ -45,12 +45,17 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             .route(&at("/approvals/{approval}"), post(actions::decide));
     }
     // The guard limits bodies.
-    let router = router.fallback(missing).layer(DefaultBodyLimit::disable());
+    let router = router.fallback(missing).method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::disable());
     router.layer(from_fn_with_state(app.clone(), guard::guard)).with_state(app)
 }
 
 async fn missing() -> Response {
     plain_page(StatusCode::NOT_FOUND, "No such page", "The address may be misspelled.")
+}
+
+async fn wrong_method() -> Response {
+    let text = "The address is one of these pages, but it is used in another way. Open the page and continue there.";
+    plain_page(StatusCode::METHOD_NOT_ALLOWED, "Not in this way", text)
 }
 
 async fn script() -> Response {

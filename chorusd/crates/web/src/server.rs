@@ -21,12 +21,15 @@ use crate::app::App;
 use crate::hub::Hub;
 use crate::login::Login;
 use crate::strangers::{STRANGER_TIME, Strangers, Visitor};
+use crate::write_limit::WriteLimited;
 use crate::{Options, browser, prefix, routes};
 
 /// The limit on connections; more of them wait. Those without a session cannot reach it (`strangers.rs`).
 const MAX_CONNECTIONS: usize = 256;
 /// How long a request's head may take, and a connection may stay open without one.
 const HEAD_TIME: Duration = Duration::from_secs(15);
+/// How long a client may read nothing of what it asked for.
+const WRITE_TIME: Duration = Duration::from_secs(30);
 /// The longest head of a request.
 const MAX_HEAD: usize = 16 << 10;
 /// The wait after a connection could not be accepted.
@@ -114,7 +117,11 @@ async fn serve(connection: TcpStream, served: Router, visitor: &Visitor) {
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD).half_close(false);
     // The browser may go away at any time.
-    let mut served = pin!(server.serve_connection(TokioIo::new(connection), TowerToHyperService::new(served)));
+    let mut served =
+        pin!(server.serve_connection(
+            TokioIo::new(WriteLimited::new(connection, WRITE_TIME)),
+            TowerToHyperService::new(served)
+        ));
     tokio::select! {
         _ = served.as_mut() => return,
         () = visitor.ended() => return,

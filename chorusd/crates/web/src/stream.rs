@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use chorus_daemon_client::{ConversationFeed, follow_conversation};
@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::extract::QueryParams;
 use crate::hub::{Change, Subscription};
 
 /// The limit on events that the browser has not read; the conversation is not read further then.
@@ -47,7 +48,7 @@ impl Drop for Task {
 pub(crate) async fn events(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
-    Query(params): Query<Params>,
+    QueryParams(params): QueryParams<Params>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
     let after = last.or(params.after);

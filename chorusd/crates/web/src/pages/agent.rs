@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::conversations::{List, ListParams};
 use chorus_terminal_text::units::group_digits;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::home::SESSIONS;
 use super::rows::{When, agent_rows, conversation_row, session_row};
 use crate::app::App;
+use crate::extract::{PathParams, QueryParams};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::prefix::at;
@@ -28,8 +29,8 @@ pub(crate) struct Params {
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path(name): Path<String>,
-    Query(params): Query<Params>,
+    PathParams(name): PathParams<String>,
+    QueryParams(params): QueryParams<Params>,
 ) -> PageResult {
     let frame = Frame::new(&app, &name, Section::Conversations);
     let mut daemon = app.connect().await?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use chorus_proto::approval_text::{describe_action, reach_line};
 use chorus_proto::methods::approvals::{Approval, List, ListParams};
 use chorus_proto::visible_text::make_visible;
@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::app::App;
+use crate::extract::QueryParams;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::prefix::at;
@@ -25,7 +26,7 @@ pub(crate) struct Params {
     offset: Option<u64>,
 }
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Params>) -> PageResult {
+pub(crate) async fn show(State(app): State<Arc<App>>, QueryParams(params): QueryParams<Params>) -> PageResult {
     let frame = Frame::new(&app, "Approvals", Section::Approvals);
     let mut daemon = app.connect().await?;
     let overview = daemon.status(0).await?;

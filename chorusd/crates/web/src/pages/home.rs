@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_terminal_text::units::group_digits;
 use maud::html;
@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::rows::{When, agent_rows, session_row};
 use crate::app::App;
+use crate::extract::QueryParams;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::text::query;
@@ -23,14 +24,25 @@ pub(super) const SESSIONS: u64 = 25;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
     agents: Option<u64>,
+    /// Number of agents before those that are listed.
+    agents_from: Option<u64>,
     page: Option<u64>,
 }
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Params>) -> PageResult {
+/// Returns a link to as many agents as a page has, after the first `from`.
+fn agents_link(from: u64) -> String {
+    let from = (from > 0).then(|| from.to_string());
+    query(&[("agents", Some(&MAX_AGENTS.to_string())), ("agents_from", from.as_deref())])
+}
+
+pub(crate) async fn show(State(app): State<Arc<App>>, QueryParams(params): QueryParams<Params>) -> PageResult {
     let frame = Frame::new(&app, "Conversations", Section::Conversations);
     let limit = params.agents.unwrap_or(FEW_AGENTS).clamp(1, MAX_AGENTS);
     let mut daemon = app.connect().await?;
-    let overview = daemon.status(limit).await?;
+    let mut overview = daemon.status(params.agents_from.unwrap_or_default().saturating_add(limit)).await?;
+    // The daemon lists agents from the first one on.
+    let from = params.agents_from.unwrap_or_default().min(overview.agents().saturating_sub(1));
+    overview.status.agents.drain(..usize::try_from(from).unwrap_or(usize::MAX).min(overview.status.agents.len()));
     let history = HistoryParams {
         all_agents: true,
         page: params.page,
@@ -53,8 +65,11 @@ pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Param
             }
             @if listed < agents {
                 p.none {
-                    (group_digits(listed)) " of " (group_digits(agents)) " agents"
-                    @if limit < MAX_AGENTS { ", " a href=(query(&[("agents", Some(&MAX_AGENTS.to_string()))])) { "more" } }
+                    @if from == 0 { (group_digits(listed)) } @else { (group_digits(from + 1)) "–" (group_digits(from + listed)) }
+                    " of " (group_digits(agents)) " agents"
+                    @if from > 0 { ", " a rel="prev" href=(agents_link(from.saturating_sub(MAX_AGENTS))) { "previous" } }
+                    @if limit < MAX_AGENTS { ", " a href=(agents_link(0)) { "more" } }
+                    @else if from + listed < agents { ", " a rel="next" href=(agents_link(from + listed)) { "more" } }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse as _;
 use chorus_base::new_id;
@@ -18,9 +18,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::approvals::render_approval;
-use super::messages::{MESSAGES, Page, render};
+use super::messages::{MESSAGES, Page, PageBefore, render};
 use super::rows::{When, fullness};
 use crate::app::{App, Daemon};
+use crate::extract::{PathParams, QueryParams};
 use crate::failure_page::{PageResult, page, respond};
 use crate::layout::{self, Frame, Section};
 use crate::text::{age, agent_path, live_path, query, short};
@@ -31,6 +32,8 @@ const MAX_APPROVALS: u64 = 100;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
     from: Option<u64>,
+    /// The number of the message after the page.
+    before: Option<u64>,
     m: Option<u64>,
 }
 
@@ -75,21 +78,33 @@ impl Target {
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path(place): Path<(String, String)>,
-    Query(params): Query<Params>,
+    PathParams(place): PathParams<(String, String)>,
+    QueryParams(params): QueryParams<Params>,
 ) -> PageResult {
     let revision = app.hub.revision();
     let target = Target::new(place);
     let mut daemon = app.connect().await?;
     let overview = daemon.status(0).await?;
     let is_last = params.from.is_none() && params.m.is_none();
-    let (shown, start) = match is_last {
-        true => {
+    let (shown, start) = match (params.before, is_last) {
+        (Some(before), _) => {
+            let total = total_of(&target.read(&mut daemon, ShowParams { limit: Some(0), ..Default::default() }).await?);
+            let mut part = PageBefore::new(before, total);
+            loop {
+                let (offset, limit) = (Some(part.start), Some(part.limit()));
+                let shown = target.read(&mut daemon, ShowParams { offset, limit, ..Default::default() }).await?;
+                match part.after(shown.messages.len() as u64) {
+                    Some(next) => part = next,
+                    None => break (shown, part.start),
+                }
+            }
+        }
+        (None, true) => {
             let shown = target.read(&mut daemon, ShowParams { last: Some(MESSAGES), ..Default::default() }).await?;
             let start = total_of(&shown).saturating_sub(shown.messages.len() as u64);
             (shown, start)
         }
-        false => {
+        (None, false) => {
             // Which page has the message follows from its number; past the end the last one is shown.
             let start = Page::find(u64::MAX, params.from, params.m, 0).start;
             let part = |offset| ShowParams { offset: Some(offset), limit: Some(MESSAGES), ..Default::default() };
@@ -138,8 +153,8 @@ pub(crate) async fn show(
 /// The messages since those that a page has, without the rest of the page; `409` if it has to be read again.
 pub(crate) async fn show_new(
     State(app): State<Arc<App>>,
-    Path(place): Path<(String, String)>,
-    Query(params): Query<NewParams>,
+    PathParams(place): PathParams<(String, String)>,
+    QueryParams(params): QueryParams<NewParams>,
 ) -> PageResult {
     let target = Target::new(place);
     let mut daemon = app.connect().await?;
@@ -175,7 +190,10 @@ pub(crate) async fn show_new(
 }
 
 /// The state of the conversation, without the rest of the page.
-pub(crate) async fn show_state(State(app): State<Arc<App>>, Path(place): Path<(String, String)>) -> PageResult {
+pub(crate) async fn show_state(
+    State(app): State<Arc<App>>,
+    PathParams(place): PathParams<(String, String)>,
+) -> PageResult {
     let target = Target::new(place);
     let mut daemon = app.connect().await?;
     Ok(page(render_state(&app, &target, &mut daemon).await?))

@@ -27,27 +27,55 @@ impl Page {
         Self { start: start.min(total.saturating_sub(1)), total }
     }
 
-    /// Returns links to the other pages, by the numbers of their first messages. `shown` messages are on this one.
+    /// Returns links to the other pages. The earlier one ends with the message before this one, where the browser scrolls to. `shown`
+    /// messages are on this one.
     pub(super) fn links(self, shown: u64, path: &str) -> Markup {
         let Self { start, total } = self;
         let end = start + shown;
         let link = |start: u64| format!("{path}?from={}", start + 1);
-        let last = total.saturating_sub(MESSAGES);
+        let before = |end: u64| format!("{path}?before={}#m{end}", end + 1);
         html! {
             @if start > 0 || end < total {
                 nav.pages aria-label="Messages" {
                     @if start > 0 {
                         a href=(link(0)) { "First" }
-                        a rel="prev" href=(link(start.saturating_sub(MESSAGES))) { "← Earlier" }
+                        a rel="prev" href=(before(start)) { "← Earlier" }
                     }
                     span { (start + 1) "–" (end) " of " (total) }
                     @if end < total {
                         a rel="next" href=(link(end)) { "Later →" }
-                        a href=(link(last)) { "Last" }
+                        a href=(before(total)) { "Last" }
                     }
                 }
             }
         }
+    }
+}
+
+/// The page of messages that ends before another one. Long messages fill an answer of the daemon early: then it is read further, and the
+/// last answer is the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PageBefore {
+    /// The first message to read, counted from 0.
+    pub(super) start: u64,
+    end: u64,
+}
+
+impl PageBefore {
+    /// Returns the page before the message with this number, counted from 1, or the last one.
+    pub(super) fn new(before: u64, total: u64) -> Self {
+        let end = before.saturating_sub(1).min(total);
+        Self { start: end.saturating_sub(MESSAGES), end }
+    }
+
+    /// Returns the number of messages to read.
+    pub(super) fn limit(self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Returns what to read next after an answer with `count` messages; `None` if it is the page.
+    pub(super) fn after(self, count: u64) -> Option<Self> {
+        (count > 0 && count < self.limit()).then_some(Self { start: self.start + count, ..self })
     }
 }
 
@@ -82,9 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn a_page_before_another_ends_there_however_long_its_messages_are() {
+        let page = PageBefore::new(51, 200);
+        assert_eq!((page.start, page.limit(), page.after(50)), (0, 50, None));
+        let next = page.after(30).unwrap();
+        assert_eq!((next.start, next.limit(), next.after(20), next.after(0)), (30, 20, None, None));
+        assert_eq!(PageBefore::new(21, 200), PageBefore { start: 0, end: 20 });
+        assert_eq!(PageBefore::new(900, 200), PageBefore { start: 150, end: 200 });
+        assert_eq!(PageBefore::new(0, 0).limit(), 0);
+    }
+
+    #[test]
     fn the_links_lead_to_the_other_pages() {
         let links = Page { start: 50, total: 200 }.links(50, "/x").into_string();
-        for due in ["/x?from=1\"", "/x?from=101\"", "/x?from=151\"", "51–100 of 200"] {
+        for due in ["/x?from=1\"", "/x?before=51#m50\"", "/x?from=101\"", "/x?before=201#m200\"", "51–100 of 200"] {
             assert!(links.contains(due), "{due}: {links}");
         }
         assert_eq!(Page { start: 0, total: 20 }.links(20, "/x").into_string(), "");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::{HeaderMap, HeaderValue, SET_COOKIE};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -10,6 +10,7 @@ use maud::html;
 use serde::Deserialize;
 
 use crate::app::App;
+use crate::extract::QueryParams;
 use crate::failure_page::{page, plain_page, refusal};
 use crate::layout;
 use crate::login::LinkUse;
@@ -27,7 +28,7 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     method: Method,
     headers: HeaderMap,
-    Query(params): Query<Params>,
+    QueryParams(params): QueryParams<Params>,
 ) -> Response {
     let is_prefetch = ["sec-purpose", "purpose"].iter().any(|name| headers.contains_key(*name));
     if is_prefetch || method == Method::HEAD {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use chorus_proto::methods::session::{Get, GetParams, GetResult};
 use chorus_proto::{Message, Trigger};
 use chorus_session::export::html::MessageStyle;
@@ -11,8 +11,9 @@ use maud::html;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::messages::{MESSAGES, Page, render};
+use super::messages::{MESSAGES, Page, PageBefore, render};
 use crate::app::{App, Daemon, Overview};
+use crate::extract::{PathParams, QueryParams};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::text::{agent_path, clock, session_path, short, title};
@@ -21,20 +22,27 @@ use chorus_daemon_client::Failure;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
     from: Option<u64>,
+    /// The number of the message after the page.
+    before: Option<u64>,
     m: Option<u64>,
 }
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path(id): Path<Uuid>,
-    Query(params): Query<Params>,
+    PathParams(id): PathParams<Uuid>,
+    QueryParams(params): QueryParams<Params>,
 ) -> PageResult {
     let revision = app.hub.revision();
     let mut daemon = app.connect().await?;
     // Whoever names an agent, whichever it is, may read the sessions of all by their id.
     let overview = daemon.status(1).await?;
-    let wanted = Page::find(u64::MAX, params.from, params.m, 0);
-    let (shown, start) = get(&mut daemon, &overview, id, wanted.start).await?;
+    let (shown, start) = match params.before {
+        Some(before) => get_before(&mut daemon, &overview, id, before).await?,
+        None => {
+            let start = Page::find(u64::MAX, params.from, params.m, 0).start;
+            get(&mut daemon, &overview, id, start).await?
+        }
+    };
     let header = &shown.session.header;
     let place = Page { start, total: header.message_count };
     let path = session_path(id);
@@ -71,16 +79,37 @@ pub(crate) async fn show(
     Ok(page(layout::page(&frame, &overview, &main)))
 }
 
-/// Reads a page of a session. A page after the end becomes the last one.
-async fn get(daemon: &mut Daemon, overview: &Overview, id: Uuid, start: u64) -> Result<(GetResult, u64), Failure> {
-    let agent = overview.status.agents.first().map(|agent| agent.name.clone());
-    let params = |offset| GetParams {
-        agent: agent.clone(),
+fn get_params(overview: &Overview, id: Uuid, offset: u64, limit: u64) -> GetParams {
+    GetParams {
+        agent: overview.status.agents.first().map(|agent| agent.name.clone()),
         session: id.to_string(),
         offset: Some(offset),
-        limit: Some(MESSAGES),
+        limit: Some(limit),
         ..Default::default()
-    };
+    }
+}
+
+/// Reads the page of a session before the message with the number `before`, or the last one.
+async fn get_before(
+    daemon: &mut Daemon,
+    overview: &Overview,
+    id: Uuid,
+    before: u64,
+) -> Result<(GetResult, u64), Failure> {
+    let header = daemon.call::<Get>(get_params(overview, id, 0, 0)).await?.session.header;
+    let mut part = PageBefore::new(before, header.message_count);
+    loop {
+        let shown = daemon.call::<Get>(get_params(overview, id, part.start, part.limit())).await?;
+        match part.after(shown.messages.len() as u64) {
+            Some(next) => part = next,
+            None => return Ok((shown, part.start)),
+        }
+    }
+}
+
+/// Reads a page of a session. A page after the end becomes the last one.
+async fn get(daemon: &mut Daemon, overview: &Overview, id: Uuid, start: u64) -> Result<(GetResult, u64), Failure> {
+    let params = |offset| get_params(overview, id, offset, MESSAGES);
     if start == 0 {
         return Ok((daemon.call::<Get>(params(0)).await?, 0));
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use chorus_proto::methods::session_branching::{Tree, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_terminal_text::session_tree::{RowKind, TreeRow, layout as lay_out};
 use chorus_terminal_text::units::{count_messages, group_digits};
@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::rows::When;
 use crate::app::App;
+use crate::extract::{PathParams, QueryParams};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::text::{age, agent_path, live_path, query, session_path, short, title};
@@ -34,8 +35,8 @@ pub(crate) struct Params {
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
-    Path(agent): Path<String>,
-    Query(params): Query<Params>,
+    PathParams(agent): PathParams<String>,
+    QueryParams(params): QueryParams<Params>,
 ) -> PageResult {
     let name = format!("Tree of {}", short(&agent, 64));
     let frame = Frame::new(&app, &name, Section::Conversations);

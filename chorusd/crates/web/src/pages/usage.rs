@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use chorus_proto::methods::usage::{Show, UsageBy, UsageGroup, UsageParams, UsageResult, UsageSums};
 use chorus_terminal_text::units::{format_dollars, format_tokens, group_digits};
 use jiff::Span;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::app::{App, Daemon};
 use crate::chart::{self, Day};
+use crate::extract::QueryParams;
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::text::{query, short};
@@ -36,7 +37,7 @@ pub(crate) struct Params {
     agent: Option<String>,
 }
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Query(params): Query<Params>) -> PageResult {
+pub(crate) async fn show(State(app): State<Arc<App>>, QueryParams(params): QueryParams<Params>) -> PageResult {
     let frame = Frame::new(&app, "Usage", Section::Usage);
     let since = params.since.as_deref().unwrap_or("30d");
     let agent = params.agent.as_deref().filter(|agent| !agent.is_empty());
