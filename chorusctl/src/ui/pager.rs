@@ -47,6 +47,10 @@ impl Pager {
     }
 
     fn spawn(mut command: Command, waits: bool) -> Option<Self> {
+        // Our text is UTF-8 in every locale; less would show other bytes than ASCII as numbers in some.
+        if ["LESSCHARSET", "LESSCHARDEF"].into_iter().all(|name| std::env::var_os(name).is_none()) {
+            command.env("LESSCHARSET", "utf-8");
+        }
         Some(Self { child: command.stdin(Stdio::piped()).spawn().ok()?, waits })
     }
 
@@ -83,6 +87,14 @@ fn command(variable: impl Fn(&str) -> Option<OsString>) -> Option<(Command, bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn less_knows_that_the_text_is_utf_8() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "test \"${LESSCHARDEF-$LESSCHARSET}\""]);
+        let pager = Pager::spawn(command, true);
+        assert!(pager.is_some_and(Pager::finish));
+    }
 
     #[test]
     fn the_pager_is_the_one_that_the_user_has_set() {

@@ -31,6 +31,8 @@ pub struct ProgressBar {
     drawn_columns: Cell<usize>,
     /// When the line is composed again; `None` if the bar is not shown at all.
     next_draw: Option<Instant>,
+    /// The work that was done when the rate was first measured, and last: what a former connection has done took no time here.
+    measured: Option<(u64, u64)>,
     /// Measures the rate. It is never shown: it would take a terminal that becomes narrower for as wide as before.
     bar: indicatif::ProgressBar,
     /// The words of Ctrl-C.
@@ -51,6 +53,7 @@ impl ProgressBar {
             permille: 0,
             drawn_columns: Cell::default(),
             next_draw,
+            measured: None,
             bar,
             interruption: None,
         }
@@ -75,6 +78,24 @@ impl ProgressBar {
     pub fn next_phase(&mut self) {
         self.phase = (self.phase + 1).min(self.phases.len().saturating_sub(1));
         self.bar.reset();
+        self.measured = None;
+    }
+
+    /// Notes how much is done, for the rate: since the first time, or since it was last less than before.
+    fn measure(&mut self, done: u64, total: u64) {
+        let start = match self.measured {
+            Some((start, last)) if done >= last => start,
+            _ => {
+                self.bar.reset();
+                done
+            }
+        };
+        self.measured = Some((start, done));
+        match total {
+            0 => self.bar.unset_length(),
+            total => self.bar.set_length(total.saturating_sub(start)),
+        }
+        self.bar.set_position(done - start);
     }
 
     /// Updates the bar. `done` and `total` are those of the phase; `total` 0 means that the total is unknown.
@@ -83,11 +104,7 @@ impl ProgressBar {
             interruption.note(done, total, unit);
         }
         let Some(next_draw) = self.next_draw else { return };
-        match total {
-            0 => self.bar.unset_length(),
-            total => self.bar.set_length(total),
-        }
-        self.bar.set_position(done);
+        self.measure(done, total);
         let now = Instant::now();
         if now < next_draw {
             return;
@@ -269,6 +286,20 @@ mod tests {
             [(0, 80), (79, 80), (80, 80), (81, 80), (79, 30), (79, 0)].map(|(w, c)| wrapped_rows(w, c)),
             [1, 1, 1, 2, 3, 79]
         );
+    }
+
+    #[test]
+    fn the_rate_does_not_count_what_was_done_before() {
+        let mut bar = bar(&["sending"]);
+        bar.measure(1_000_000, 1_000_100);
+        assert_eq!((bar.bar.position(), bar.bar.length()), (0, Some(100)));
+        std::thread::sleep(Duration::from_millis(20));
+        bar.measure(1_000_010, 1_000_100);
+        assert_eq!(bar.bar.position(), 10);
+        assert!(bar.bar.per_sec() <= 500.0, "{}", bar.bar.per_sec());
+        // Another connection, to a daemon that has less of it.
+        bar.measure(500, 1_000_100);
+        assert_eq!((bar.bar.position(), bar.bar.length()), (0, Some(999_600)));
     }
 
     #[test]

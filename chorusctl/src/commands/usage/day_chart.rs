@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use crate::error::Error;
 use crate::ui::column_chart::column_chart;
 use crate::ui::meter::BarStyle;
-use crate::ui::units::{format_dollars, format_tokens};
+use crate::ui::units::{format_dollars, format_tokens, group_digits};
 use crate::ui::{Stdout, Style, terminal, text};
 
 /// Height of the bars in lines.
@@ -88,6 +88,14 @@ impl Measure {
     }
 }
 
+/// Formats `3 older days`.
+fn text_of_days(days: usize) -> String {
+    match days {
+        1 => "1 older day".to_owned(),
+        days => format!("{} older days", group_digits(days as u64)),
+    }
+}
+
 /// Prints the bars on a terminal, as many of the newest days as have room.
 pub(super) fn print(out: &mut Stdout, used: &UsageResult) -> Result<(), Error> {
     let Some(width) = out.width().filter(|_| !out.is_quiet()) else { return Ok(()) };
@@ -107,7 +115,11 @@ pub(super) fn print(out: &mut Stdout, used: &UsageResult) -> Result<(), Error> {
     let shown = days.len().min(room.max(1));
     let skipped = days.len() - shown;
     let (first, last) = (days[skipped].0, days[days.len() - 1].0);
-    let heading = format!("{} by day, {first} to {last}", measure.name());
+    let older = match skipped {
+        0 => String::new(),
+        days => format!(" ({} not shown)", text_of_days(days)),
+    };
+    let heading = format!("{} by day, {first} to {last}{older}", measure.name());
     writeln!(out, "{}", out.style(Style::Strong, &text::truncate(&heading, width)))?;
     let style = BarStyle::new(terminal::has_box_drawing());
     for (row, bars) in column_chart(&values[skipped..], HEIGHT, size, style).into_iter().enumerate() {

@@ -93,6 +93,12 @@ impl Column {
         Self { most: Some(most), ..self }
     }
 
+    /// Returns true if options select the column by `name`.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name() == name
+    }
+
     /// Returns the name by which options select the column.
     fn name(&self) -> String {
         self.name.map_or_else(|| self.title.to_lowercase().replace(' ', "-"), str::to_owned)
@@ -231,8 +237,7 @@ impl Table {
         let room = out.width().filter(|_| !self.is_whole);
         let chosen = self.arrangement.chosen.as_deref();
         let (used, widths) = layout::layout(&self.columns, chosen, &rows, room);
-        let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
-        let mut heading = self.render_row(&titles, &used, &widths, out, room);
+        let mut titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
         let is_left_out = |(at, column): (usize, &Column)| {
             column.optional
                 && !used.contains(&at)
@@ -244,7 +249,13 @@ impl Table {
         let slack = slack.map_or(0, |(_, width)| width.saturating_sub(title));
         let taken = widths.iter().map(|width| width + COLUMN_GAP).sum::<usize>() - slack;
         let has_room = room.is_some_and(|room| taken + text::width(LEFT_OUT_MARK) <= room);
-        if chosen.is_none() && has_room && self.columns.iter().enumerate().any(is_left_out) {
+        let has_left_out = chosen.is_none() && self.columns.iter().enumerate().any(is_left_out);
+        if let Some(last) = used.last().filter(|_| has_left_out && !has_room) {
+            let title = self.columns[*last].title;
+            titles[*last] = Cell::new(Style::Strong, format!("{}{LEFT_OUT_MARK}", &title[..title.len().max(1) - 1]));
+        }
+        let mut heading = self.render_row(&titles, &used, &widths, out, room);
+        if has_left_out && has_room {
             heading.truncate(heading.trim_end().len());
             heading.push_str(&format!("{}{}\n", " ".repeat(COLUMN_GAP), out.style(Style::Faint, LEFT_OUT_MARK)));
         }
@@ -377,6 +388,15 @@ mod tests {
         // Whatever was chosen ends at the edge.
         let text = shown(&sessions("id,last-used,messages,number", "", "")?, Some(20))?;
         assert!(text.lines().all(|line| text::width(line) <= 20), "{text}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_heading_without_room_for_the_mark_ends_with_it() -> Result<(), Error> {
+        let columns = [Column::new("NAME").whole(), Column::new("WHAT").optional(), Column::new("COUNT").align_right()];
+        let mut table = Table::new(columns);
+        table.add_row(["atlas-billing".into(), "moves the tables".into(), "47".into()]);
+        assert_eq!(shown(&table, Some(20))?, "NAME           COUN…\natlas-billing     47\n");
         Ok(())
     }
 
