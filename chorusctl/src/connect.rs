@@ -19,8 +19,8 @@ mod spawn;
 
 use spawn::{StartError, StartingDaemon};
 pub use spawn::{
-    check_config, daemon_program, program_error, read_config, run_repair, run_to_json, run_to_text, spawn_error,
-    to_timespec,
+    check_config, check_config_text, daemon_program, program_error, read_config, run_repair, run_to_json, run_to_text,
+    spawn_error, to_timespec,
 };
 
 /// The name under which processes are listed that this program becomes. The daemon's program sets the rest of it.

@@ -14,6 +14,8 @@ use serde_json::json;
 
 use crate::cli::{print_error, print_json, resolve_paths};
 
+const UTF8_HINT: &str = "write it as text in UTF-8";
+
 /// Editor of config.toml, for chorusctl
 #[derive(Debug, Parser)]
 #[command(name = "chorusd config-file")]
@@ -31,6 +33,8 @@ enum Action {
     Path,
     /// Print a file with every key and its default as a comment
     Template,
+    /// Check the text on standard input as if it were the file, and print the names of its providers
+    Check,
     /// Set a key
     Set {
         key: String,
@@ -71,6 +75,13 @@ fn run(args: &Args) -> Result<()> {
             let written = std::io::stdout().write_all(config_template().as_bytes());
             return written.map_err(|e| Error::io("cannot print the file", &e));
         }
+        Action::Check => {
+            let text = std::io::read_to_string(std::io::stdin())
+                .map_err(|e| Error::invalid(format!("cannot read standard input: {e}")).hint(UTF8_HINT))?;
+            let config = chorus_config::load_text(Some(&text), &file, env)?;
+            let providers: Vec<String> = config.providers.into_keys().collect();
+            return print_json(&json!({"config": file, "exists": true, "providers": providers}));
+        }
         Action::Set { key, value } => {
             check_model(&file, key, value, &env)?;
             edit::set_key(&file, key, value, &env)?
@@ -94,6 +105,5 @@ fn check_model(file: &Path, key: &str, value: &str, env: edit::Environment<'_>) 
 }
 
 fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file)
-        .map_err(|e| Error::invalid(format!("cannot read {}: {e}", file.display())).hint("write it as text in UTF-8"))
+    fs::read_to_string(file).map_err(|e| Error::invalid(format!("cannot read {}: {e}", file.display())).hint(UTF8_HINT))
 }

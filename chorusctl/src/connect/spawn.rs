@@ -114,9 +114,22 @@ pub fn run_to_text(
     socket: Option<&Path>,
     config: Option<&Path>,
 ) -> Result<String, Error> {
+    run_with_input(arguments, socket, config, Stdio::null())
+}
+
+/// As [`run_to_text`], with something to read on standard input.
+///
+/// # Errors
+/// As [`run_repair`].
+fn run_with_input(
+    arguments: &[impl AsRef<OsStr>],
+    socket: Option<&Path>,
+    config: Option<&Path>,
+    input: Stdio,
+) -> Result<String, Error> {
     let program = daemon_program();
     let mut command = Command::new(&program);
-    command.args(arguments).stdin(Stdio::null()).envs(config.map(|file| ("CHORUS_CONFIG", file)));
+    command.args(arguments).stdin(input).envs(config.map(|file| ("CHORUS_CONFIG", file)));
     if let Some(socket) = socket {
         command.arg("--socket").arg(socket);
     }
@@ -156,6 +169,15 @@ pub struct CheckedConfig {
 pub fn read_config(socket: Option<&Path>, file: Option<&Path>) -> Result<CheckedConfig, Error> {
     let checked = run_to_json(&["--check-config"], socket, file)?;
     serde_json::from_str(checked.get()).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+}
+
+/// Has `chorusd` check a text as if it were the configuration file `file`.
+///
+/// # Errors
+/// As [`read_config`].
+pub fn check_config_text(socket: Option<&Path>, file: &Path, text: File) -> Result<CheckedConfig, Error> {
+    let checked = run_with_input(&["config-file", "check"], socket, Some(file), text.into())?;
+    serde_json::from_str(&checked).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 
 /// The error for a program that ended with `status`: its own message, if it printed one.

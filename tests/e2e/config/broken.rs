@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use chorus_proto::methods::audit::{Audit, AuditParams};
-use chorus_tests::ctl::{chorusctl, chorusctl_with};
+use chorus_tests::ctl::{chorusctl, chorusctl_with, run_command};
 use chorus_tests::process::signal;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rustix::process::Signal;
@@ -129,7 +129,7 @@ fn an_editor_is_not_started_without_a_terminal() {
     let home = home();
     let mut command = home.command(home.bins.chorusctl);
     command.args(["config", "edit"]).env_remove("EDITOR").env_remove("VISUAL");
-    let said = chorus_tests::ctl::run_command(command, b"");
+    let said = run_command(command, b"");
     assert!(said.expect_failure_with_hint(2).contains("not a terminal"), "{said:?}");
 }
 
@@ -158,4 +158,37 @@ fn changes_by_any_way_are_in_the_audit_log() {
     signal(daemon.pid, Signal::HUP);
     let last = wait_until("the row", DEADLINE, || audited(&daemon).pop().filter(|row| row[1] == "SIGHUP"));
     assert_eq!(last, row("approval_timeout", "SIGHUP", "9m", "10m"));
+}
+
+#[test]
+fn standard_input_is_checked_as_if_it_were_the_file() {
+    let home = home();
+    home.write_config("");
+    let text = b"[capture]\nsources = [\"claude-code\"]\n\xff";
+    let said = chorusctl_with(&home, ["config", "check", "-"], text);
+    assert!(said.expect_failure_with_hint(2).contains("standard input, line 3: not text in UTF-8"), "{said:?}");
+    for text in ["max_connections = 0", "max_connections = 2000000", "max_connections = \"many\""] {
+        let said = chorusctl_with(&home, ["config", "check", "-"], text.as_bytes());
+        let stderr = said.expect_failure_with_hint(2);
+        assert!(stderr.contains("`max_connections` must be a whole number from 1 to 1000000"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_by_commands_that_go_on_without_it() {
+    let home = home();
+    let _daemon = Daemon::start_with(&home, "approval_timeout = \"7m\"\n");
+    home.write_config("approval_timeout = \"8m\n");
+    const PROBLEM: &str = "config.toml, line 1, column 23: the closing \" is missing";
+    let got = chorusctl(&home, ["config", "get", "approval_timeout"]);
+    assert!(got.stdout == "7m\n" && got.stderr.contains(PROBLEM), "{got:?}");
+    let status = chorusctl(&home, ["daemon", "status"]);
+    assert!(status.stdout.starts_with("chorusd ") && status.stderr.contains(PROBLEM), "{status:?}");
+    let mut edit = home.command(home.bins.chorusctl);
+    edit.args(["config", "edit"]).env("EDITOR", "true");
+    let edited = run_command(edit, b"");
+    assert!(edited.expect_failure_with_hint(2).contains(PROBLEM), "{edited:?}");
+    let stopped = chorusctl(&home, ["daemon", "stop"]);
+    assert!(stopped.status == 0 && stopped.stderr.contains("a daemon cannot start now: "), "{stopped:?}");
+    assert!(stopped.stderr.contains(PROBLEM), "{stopped:?}");
 }

@@ -1,6 +1,6 @@
 //! `chorusctl config check`: checks a configuration file.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -19,7 +19,7 @@ const MAX_STDIN_BYTES: u64 = 16 << 20;
 /// Check a configuration file
 ///
 /// Reads the file as a daemon does when it starts, with the environment of this shell. An error names the line, the column and the key. `-`
-/// reads standard input.
+/// reads standard input as if it were config.toml: relative paths start at the directory of that file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// File [default: config.toml]
@@ -54,20 +54,25 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.stdout.status_line(&format!("{path} is valid"))
 }
 
-/// Checks the text on standard input.
+/// Checks the text on standard input, as if it were config.toml.
 fn check_stdin(app: &mut App) -> Result<(), Error> {
     const NAME: &str = "standard input";
     let failed = |error: io::Error| Error::for_file(NAME, &error);
-    let mut file = tempfile::Builder::new().prefix("chorus-config-").suffix(".toml").tempfile().map_err(failed)?;
-    let limit = MAX_STDIN_BYTES + 1;
-    let copied = io::copy(&mut io::Read::take(io::stdin().lock(), limit), &mut file).map_err(failed)?;
-    if copied == limit {
+    let mut text = Vec::new();
+    io::Read::take(io::stdin().lock(), MAX_STDIN_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_STDIN_BYTES {
         return Err(Error::usage("standard input has more than 16 MiB").with_hint("name a file"));
     }
-    file.flush().map_err(failed)?;
-    let path = file.path().to_string_lossy().into_owned();
-    let checked = connect::read_config(app.global.socket.as_deref(), Some(file.path())).map_err(|error| {
-        let what = error.message().replace(&path, NAME);
+    if let Err(error) = std::str::from_utf8(&text) {
+        let line = text[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        return Err(Error::usage(format!("{NAME}, line {line}: not text in UTF-8"))
+            .with_hint("convert it, for example: iconv -f latin1 -t utf-8"));
+    }
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    file.write_all(&text).and_then(|()| file.rewind()).map_err(failed)?;
+    let place = offline::find_file(app)?.path;
+    let checked = connect::check_config_text(app.global.socket.as_deref(), &place, file).map_err(|error| {
+        let what = error.message().replace(&*place.to_string_lossy(), NAME);
         error.with_message(what)
     })?;
     if app.stdout.format() != OutputFormat::Text {

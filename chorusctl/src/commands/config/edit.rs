@@ -64,6 +64,9 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     match edit_until_valid(app, &place.path, &draft, (&start, old)) {
         Ok(EditOutcome::Saved) => {}
         Ok(EditOutcome::Unchanged) => {
+            if let Err(error) = connect::read_config(app.global.socket.as_deref(), Some(&place.path)) {
+                return Err(error.with_detail("the file was not changed"));
+            }
             return print(app, false, &place.path, &format!("{} was not changed", sanitize::one_line(&shown)));
         }
         Ok(EditOutcome::Discarded) => return Err(Error::cancelled()),

@@ -28,9 +28,12 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let ShowResult { settings, file, restart, .. } = app.call::<Show>(&ShowParams {})?;
+    let ShowResult { settings, file, restart, problem } = app.call::<Show>(&ShowParams {})?;
     if let Some(file) = file {
         offline::warn_about_other_file(app, Path::new(&file.path))?;
+    }
+    if let Some(problem) = &problem {
+        offline::warn_about_broken_file(app, problem);
     }
     let shown = sanitize::one_line(&args.key);
     let stored = STORED_KEYS.iter().find(|(_, short)| *short == args.key).map(|(key, _)| *key);

@@ -69,6 +69,12 @@ pub(super) fn warn_about_other_file(app: &mut App, used: &Path) -> Result<(), Er
     Ok(())
 }
 
+/// Warns that the file cannot be used as it is now.
+pub(super) fn warn_about_broken_file(app: &App, problem: &str) {
+    app.stderr.warning(&format!("{}; these are the values that the daemon read before", sanitize::one_line(problem)));
+    app.stderr.hint("fix the file: chorusctl config edit");
+}
+
 /// Warns about values in the environment of this shell that the daemon does not have in its own.
 pub(super) fn warn_about_variables(app: &mut App, settings: &[Setting]) -> Result<(), Error> {
     if app.host()?.is_some() {

@@ -72,9 +72,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.stdout.flush()?;
     offline::warn_about_variables(app, &found.settings)?;
     if let Some(problem) = &found.problem {
-        app.stderr
-            .warning(&format!("{}; these are the values that the daemon read before", sanitize::one_line(problem)));
-        app.stderr.hint("fix the file: chorusctl config edit");
+        offline::warn_about_broken_file(app, problem);
     }
     if !found.restart.is_empty() {
         app.stderr.hint(&restart_hint(&found.restart));

@@ -1,6 +1,7 @@
 //! `chorusctl daemon status`: tells whether the daemon runs, without starting one.
 
 use chorus_proto::methods::daemon::{Status, StatusParams};
+use chorus_proto::methods::settings::{Show, ShowParams, ShowResult};
 use chorus_proto::{CallError, ErrorKind};
 
 use crate::app::App;
@@ -42,5 +43,15 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
         answer => answer?,
     };
     let line = status::daemon_line(&app.stdout, &result.daemon);
-    writeln!(app.stdout, "{line}")
+    writeln!(app.stdout, "{line}")?;
+    app.stdout.flush()?;
+    // Daemons of earlier releases do not know whether it can be used.
+    if let Ok(ShowResult { problem: Some(problem), .. }) = app.call::<Show>(&ShowParams {}) {
+        app.stderr.warning(&format!(
+            "{}; the daemon continues with the values that it read before",
+            sanitize::one_line(&problem)
+        ));
+        app.stderr.hint("fix the file before a restart: chorusctl config edit");
+    }
+    Ok(())
 }

@@ -29,10 +29,16 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     match app.stdout.format() {
         OutputFormat::Text => {
             let StopResult { pid } = parse_result(&result)?;
-            app.stdout.status_line(&format!("stopped: chorusd, pid {pid}"))
+            app.stdout.status_line(&format!("stopped: chorusd, pid {pid}"))?;
         }
-        OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&result),
+        OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&result)?,
     }
+    app.stdout.flush()?;
+    if let Err(error) = connect::check_config(app.global.socket.as_deref()) {
+        app.stderr.warning(&format!("a daemon cannot start now: {}", error.message()));
+        app.stderr.hint("fix the file: chorusctl config edit");
+    }
+    Ok(())
 }
 
 /// Stops the daemon and waits until it has ended; `None` if none was running.

@@ -12,6 +12,9 @@ use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode, cluster, store, store_sessions, traces};
 
+/// The highest limit on connections.
+const MAX_CONNECTIONS: usize = 1_000_000;
+
 /// One key.
 pub(crate) struct ConfigKey {
     /// Table of the key; empty for the top level.
@@ -94,11 +97,9 @@ const KEYS: &[ConfigKey] = &[
         Ok(())
     }),
     config_key("", "max_connections", "Largest number of clients that are connected at the same time.", |c, v| {
-        let count = usize::try_from(v.count()?).unwrap_or(usize::MAX);
-        if !(1..=1_000_000).contains(&count) {
-            return Err("must be between 1 and 1000000".into());
-        }
-        c.max_connections = count;
+        let count = v.count().ok().and_then(|count| usize::try_from(count).ok());
+        let count = count.filter(|count| (1..=MAX_CONNECTIONS).contains(count));
+        c.max_connections = count.ok_or_else(|| format!("must be a whole number from 1 to {MAX_CONNECTIONS}"))?;
         Ok(())
     }),
     config_key(

@@ -40,7 +40,7 @@ pub use capture::{CAPTURE_SOURCES, CaptureConfig};
 pub use cluster::ClusterConfig;
 pub use hosts::HostConfig;
 pub use live::{changed_keys, is_live};
-pub use load::{FileProblem, check_text, load};
+pub use load::{FileProblem, check_text, load, load_text};
 pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
 pub use metrics::MetricsListen;
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};

@@ -21,19 +21,25 @@ use super::{Config, Origin};
 /// # Errors
 /// Fails if the file cannot be read, and for an unknown key or an invalid value; the error names its line or variable.
 pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => load_text(Some(&text), path, env),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => load_text(None, path, env),
+        Err(e) => Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
+            .hint("make it readable, or set another file in CHORUS_CONFIG")),
+    }
+}
+
+/// Loads the configuration as [`load`] does, as if the file at `path` had this text; `None` if it did not exist.
+///
+/// # Errors
+/// As [`load`], except that no file is read.
+pub fn load_text(text: Option<&str>, path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
     let mut config = Config::default();
     let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env: &env };
     config.file.path = path.to_owned();
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            config.file.exists = true;
-            from_toml(&mut config, &text, path, &source).map_err(|problem| problem.into_error(path))?;
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => {
-            return Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
-                .hint("make it readable, or set another file in CHORUS_CONFIG"));
-        }
+    if let Some(text) = text {
+        config.file.exists = true;
+        from_toml(&mut config, text, path, &source).map_err(|problem| problem.into_error(path))?;
     }
     for key in keys() {
         let name = key.variable();
