@@ -96,7 +96,16 @@ pub fn untrusted_error(error: &io::Error) -> Error {
 pub fn no_daemon_error(places: &InstancePaths) -> Error {
     let socket = places.socket.display();
     match lock_file::lock_holder(&places.home) {
-        None => Error::no_daemon(format!("no daemon running ({socket})")).with_hint("chorusctl daemon start"),
+        None => {
+            let failure = Error::no_daemon(format!("no daemon running ({socket})")).with_hint("chorusctl daemon start");
+            // One that stops removes its socket from the lock file.
+            match LockHolder::read(&places.home) {
+                Ok(LockHolder { pid: Some(pid), socket: Some(_), .. }) => {
+                    failure.with_detail(&format!("the last one (pid {pid}) was killed or crashed"))
+                }
+                _ => failure,
+            }
+        }
         Some(holder) => describe_holder(Error::no_daemon(format!("no daemon listens on {socket}")), places, &holder),
     }
 }

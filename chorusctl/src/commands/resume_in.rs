@@ -44,6 +44,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let program = find_program(tool.program());
     // opencode imports the conversation itself.
     if (is_run || tool == CodingTool::Opencode) && program.is_none() {
+        if let Some(file) = find_file(tool.program()) {
+            let shown = file.display();
+            let what = format!("{} cannot be run: {shown} is not executable", tool.title());
+            return Err(Error::refused(what).with_hint(format!("make it executable: chmod +x {shown}")));
+        }
         let what = format!("{} is not installed: `{}` is not in PATH", tool.title(), tool.program());
         return Err(Error::new(exit::NOT_FOUND, what).with_hint(format!("install it: {}", tool.install_command())));
     }
@@ -100,7 +105,18 @@ fn start(app: &mut App, placement: &Placement, program: PathBuf, command: &[OsSt
         .args(&command[1..])
         .current_dir(&placement.directory)
         .exec();
-    Err(Error::for_file(&program.to_string_lossy(), &error))
+    let shown = program.display().to_string();
+    if error.kind() == std::io::ErrorKind::NotFound && program.exists() {
+        let what = format!("{shown} cannot be run: the interpreter that it names does not exist");
+        return Err(Error::new(exit::NOT_FOUND, what).with_hint(format!("see its first line: head -1 {shown}")));
+    }
+    Err(Error::for_file(&shown, &error))
+}
+
+/// Returns the path of a file in `PATH` that has the name of a program.
+fn find_file(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 /// Returns the path of a program in `PATH`.

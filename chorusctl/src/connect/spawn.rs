@@ -193,12 +193,21 @@ pub fn program_error(program: &Path, status: ExitStatus, complaint: &[u8]) -> Er
 /// The error for a program that cannot be started.
 #[must_use]
 pub fn spawn_error(program: &Path, error: &io::Error) -> Error {
-    Error::no_daemon(format!(
-        "no daemon running, and {} cannot be started: {}",
-        program.display(),
-        os_error_text(error)
-    ))
-    .with_hint("install chorusd next to chorusctl or in PATH, or set CHORUSD")
+    let shown = program.display();
+    let failed = |why: &str| Error::no_daemon(format!("no daemon running, and {shown} cannot be started: {why}"));
+    let is_path = program.components().count() > 1;
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            failed(&os_error_text(error)).with_hint(format!("check its permissions: ls -l {shown}"))
+        }
+        io::ErrorKind::NotFound if is_path && program.exists() => {
+            failed("the interpreter or loader that it names does not exist").with_hint("install chorusd again")
+        }
+        io::ErrorKind::NotFound => {
+            failed(&os_error_text(error)).with_hint("install chorusd next to chorusctl or in PATH, or set CHORUSD")
+        }
+        _ => failed(&os_error_text(error)).with_hint("install chorusd again, or set CHORUSD to another one"),
+    }
 }
 
 /// Output read from a pipe; `pipe` is `None` at its end.

@@ -154,21 +154,21 @@ pub(super) async fn make_services(
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
         home: places.home.clone(),
     });
-    let session_trash = Arc::new(SessionTrash {
     let search = Arc::new(SearchService::new(
         &places.home,
         search_settings(&config),
         store.catalog.sessions.changes(),
         registry.live_changes.clone(),
     ));
+    let session_trash = Arc::new(SessionTrash {
         store: store.clone(),
         agents: agents.clone(),
         sessions: sessions.clone(),
         registry: registry.clone(),
         sessions_lock: sessions_lock.clone(),
         deleted: deleted.clone(),
-        clock: clock.clone(),
         search: search.clone(),
+        clock: clock.clone(),
         home: places.home.clone(),
     });
     let stop = CancellationToken::new();

@@ -192,3 +192,18 @@ fn the_command_line_stops_starts_and_restarts() {
     let logs = chorusctl(&home, ["daemon", "logs"]).expect_success();
     assert!(!logs.is_empty());
 }
+
+#[test]
+fn a_daemon_that_was_killed_is_named_by_the_status() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let pid = daemon.pid;
+    daemon.kill9();
+    let status = chorusctl(&home, ["daemon", "status"]);
+    let expected = format!("; the last one (pid {pid}) was killed or crashed\nhint: chorusctl daemon start");
+    assert!(status.expect_failure(4).contains(&expected), "{status:?}");
+    let daemon = Daemon::start(&home);
+    assert!(daemon.terminate().success());
+    let status = chorusctl(&home, ["daemon", "status"]);
+    assert!(!status.expect_failure(4).contains("the last one"), "{status:?}");
+}

@@ -68,6 +68,7 @@ enum SourceFormat {
     /// A Codex rollout
     Codex,
     /// Markdown, as written by export
+    #[value(alias = "md")]
     Markdown,
     /// ChatGPT's export (conversations.json)
     Chatgpt,

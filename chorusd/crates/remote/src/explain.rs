@@ -10,6 +10,8 @@ use crate::ssh::RemoteCommand;
 /// Exit status of a shell that does not find a command, and of one that cannot run it.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
+/// Messages of shells about a program whose interpreter or loader does not exist.
+const INTERPRETER_MISSING: [&str; 2] = ["bad interpreter", "required file not found"];
 /// Exit status of ssh if the connection fails.
 const SSH_FAILED: i32 = 255;
 /// Exit statuses of chorusctl: of a failure, an invalid command line, something that does not exist, and an unreachable daemon.
@@ -87,6 +89,17 @@ pub(crate) fn explain(command: &RemoteCommand<'_>, failure: &LineFailure) -> Rem
             let is_permanent = PERMANENT.iter().any(|text| messages.contains(text));
             if is_permanent { failure } else { failure.temporary() }
         }
+        // The shell reports a program whose interpreter is missing as one that is missing.
+        (Some(NOT_FOUND), _) if INTERPRETER_MISSING.iter().any(|text| messages.contains(text)) => RemoteError::new(
+            MISSING,
+            format!("`{}` cannot be run on {host}: the interpreter that it names does not exist", command.program),
+            format!("see its first line: ssh {host} head -1 {}", command.program),
+        ),
+        (Some(NOT_FOUND), _) if command.program.contains('/') => RemoteError::new(
+            MISSING,
+            format!("`{}` does not exist on {host}", command.program),
+            command.not_found_hint.clone(),
+        ),
         (Some(NOT_FOUND), _) => RemoteError::new(
             MISSING,
             format!("`{}` is not in PATH on {host}", command.program),
@@ -161,6 +174,13 @@ mod tests {
                 false,
             ),
             (127, "bash: line 1: chorusctl: command not found\n", "`chorusctl` is not in PATH on box", false),
+            (
+                127,
+                "bash: line 1: /bin/chorusctl: /no/sh: bad interpreter: No such file or directory\n",
+                "`chorusctl` cannot be run on box: the interpreter that it names does not exist",
+                false,
+            ),
+            (126, "bash: line 1: /bin/chorusctl: Permission denied\n", "`chorusctl` cannot be run on box", false),
             (
                 2,
                 "{\"error\":{\"kind\":\"usage\",\"message\":\"unrecognized subcommand 'dial-stdio'\"}}",

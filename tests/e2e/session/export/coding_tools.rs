@@ -184,9 +184,18 @@ fn the_tool_is_started_in_the_project_with_the_terminal() {
     let missing = resume_in(&home, &["claude-code", "latest"]);
     let said = missing.expect_failure_with_hint(3);
     assert!(said.contains("npm install -g @anthropic-ai/claude-code"), "{said}");
+    assert!(said.contains("`claude` is not in PATH"), "{said}");
     assert_eq!(files_below(&home.user_home.join("elsewhere")).len(), 0, "nothing was written");
     let (bin, project) = (home.user_home.join("bin"), home.user_home.join("my project"));
     fs::create_dir(&bin).expect("a directory");
+    fs::write(bin.join("claude"), "#!/bin/sh\n").expect("a file");
+    let refused = resume_in(&home, &["claude-code", "latest"]);
+    assert!(refused.expect_failure_with_hint(6).contains("bin/claude is not executable"), "{refused:?}");
+    write_program(bin.join("claude"), "#!/no/such/interpreter\n");
+    let broken = resume_in(&home, &["claude-code", "latest"]);
+    let said = broken.expect_failure_with_hint(3);
+    assert!(said.contains("bin/claude cannot be run: the interpreter that it names does not exist"), "{said}");
+    fs::remove_dir_all(home.user_home.join("elsewhere")).expect("what was exported");
     fs::create_dir(&project).expect("a directory");
     write_program(bin.join("claude"), "#!/bin/sh\npwd\nprintf '%s\\n' \"$@\"\ncat\nexit 7\n");
     let run = resume_in(&home, &["claude-code", "latest", "--project", "my project", "--", "--model", "a b"]);

@@ -4,7 +4,7 @@ use std::fs;
 
 use chorus_proto::{Message, NewMessage, Role, Session};
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::ctl::chorusctl;
+use chorus_tests::ctl::{chorusctl, chorusctl_with};
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -73,6 +73,10 @@ fn markdown_is_for_reading() {
     let home = home();
     let (_daemon, saved) = talked(&home);
     let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).expect_success();
+    // As `import --from` names it.
+    let named = chorusctl(&home, ["session", "export", "latest", "--as", "markdown"]).expect_success();
+    assert_eq!(named, text);
+    chorusctl_with(&home, ["import", "--from", "md", "-"], text.as_bytes()).expect_success();
     let at = chorus_tests::export_checks::format_time(saved.header.started_at);
     assert!(text.starts_with("# A look\n"), "{text}");
     for due in [

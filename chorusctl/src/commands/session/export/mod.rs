@@ -97,6 +97,7 @@ enum Form {
     /// One message per line
     Jsonl,
     /// Markdown
+    #[value(alias = "markdown")]
     Md,
     /// A web page
     Html,
