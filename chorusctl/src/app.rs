@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chorus_proto::paths::{self, InstancePaths};
 use chorus_proto::rpc::Progress;
@@ -18,7 +18,8 @@ use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{ChatCommands, CommandText, Stderr, Stdout};
 use crate::{
-    agent_select, connect, conversation_select, done_report, first_agent, host_select, new_conversation, older_daemon,
+    agent_select, connect, conversation_select, done_report, first_agent, host_select, new_conversation, no_answer,
+    older_daemon,
 };
 
 /// How often a request is sent again because what it lacked was created, or what the daemon does not know left out.
@@ -36,6 +37,8 @@ pub struct App {
     pub needed_session: Option<String>,
     /// The last change that the daemon acknowledged, as the beginning of a sentence.
     pub done: Option<&'static str>,
+    /// Limit on the wait for each answer, unless `--timeout` is given; for commands that only look.
+    pub answer_limit: Option<Duration>,
     paths: OnceCell<InstancePaths>,
     /// The machine whose daemon is used; `None` for this one.
     pub(crate) found_host: OnceCell<Option<Arc<Host>>>,
@@ -90,6 +93,7 @@ impl App {
             begins_conversation: false,
             needed_session: None,
             done: None,
+            answer_limit: None,
             paths: OnceCell::new(),
             found_host: OnceCell::new(),
             client: None,
@@ -245,9 +249,33 @@ impl App {
         self.client()?;
         if self.is_daemon_older {
             let params = older_daemon::without_conversation(params)?;
-            return Ok(self.client()?.call_raw(M::NAME, &params, &mut |_| ()));
+            return self.within_answer_limit(|client| client.call_raw(M::NAME, &params, &mut |_| ()));
         }
-        Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ()))
+        self.within_answer_limit(|client| client.call_raw(M::NAME, params, &mut |_| ()))
+    }
+
+    /// Makes a call, for which [`App::answer_limit`] holds.
+    ///
+    /// # Errors
+    /// There is no connection, or no answer came in time.
+    pub fn within_answer_limit<T>(
+        &mut self,
+        call: impl FnOnce(&mut Client) -> Result<T, CallError>,
+    ) -> Result<Result<T, CallError>, Error> {
+        let Some(limit) = self.answer_limit.filter(|_| self.global.timeout.is_none()) else {
+            return Ok(call(self.client()?));
+        };
+        let client = self.client()?;
+        let _ = client.set_timeout(Some(limit));
+        let answer = call(client);
+        let _ = client.set_timeout(None);
+        match answer {
+            Err(error) if no_answer::is_cause_of(&error) => {
+                self.disconnect();
+                Err(no_answer::error(self, limit))
+            }
+            answer => Ok(answer),
+        }
     }
 
     /// Sends a request again whose answer was lost with the line to another machine, until it comes.

@@ -21,6 +21,7 @@ pub mod error;
 mod first_agent;
 mod host_select;
 mod new_conversation;
+mod no_answer;
 mod older_daemon;
 pub mod print_pages;
 mod reconnect;

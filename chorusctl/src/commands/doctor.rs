@@ -4,6 +4,7 @@ mod secrets;
 mod size;
 
 use chorus_proto::error::exit;
+use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
 
 use serde_json::value::RawValue;
@@ -12,6 +13,7 @@ use crate::app::{App, parse_result};
 use crate::commands::offline_chorusd::{OfflineWork, run_chorusd};
 use crate::connect;
 use crate::error::Error;
+use crate::no_answer;
 use crate::ui::interruption::Interruption;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
@@ -65,6 +67,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         None => app.call_raw::<Doctor>(&DoctorParams::default())?,
         Some(client) => {
             app.set_client(client);
+            ensure_answer(app)?;
             let advice = "the daemon continues in the background; check the result: chorusctl doctor";
             let progress = ProgressBar::new("rebuild".into(), &["reading"], !app.global.quiet)
                 .with_interruption(Interruption::explain(app.stderr, advice).after_report());
@@ -80,6 +83,14 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let failed = result.checks.iter().any(|check| check.verdict == Verdict::Fail);
     let unread = result.salvaged.as_ref().is_some_and(|salvaged| !salvaged.nothing_readable.is_empty());
     if failed || unread { Err(Error::reported(exit::FAILED)) } else { Ok(()) }
+}
+
+/// Ensures that the daemon answers at all: checks may take long.
+fn ensure_answer(app: &mut App) -> Result<(), Error> {
+    app.answer_limit = Some(no_answer::PATIENCE);
+    app.within_answer_limit(|client| client.call::<Hello>(&HelloParams::default()))?.map_err(Error::from)?;
+    app.answer_limit = None;
+    Ok(())
 }
 
 /// Lets `chorusd` rebuild the index of a home without a daemon. One of an earlier release does not report its progress.

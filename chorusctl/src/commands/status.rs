@@ -13,6 +13,7 @@ use chorus_proto::{Agent, AgentState, CallError, ContextInfo, ErrorKind};
 use crate::app::App;
 use crate::commands::{agent_details, approvals, conversations, format, search};
 use crate::error::Error;
+use crate::no_answer;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, TableArgs, sanitize, time};
@@ -49,6 +50,7 @@ const COLUMNS: [Column; 7] = [
 ];
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.answer_limit = Some(no_answer::PATIENCE);
     let mut table = Table::with_args(COLUMNS, &args.table, app.stdout.format())?;
     table.limit_rows(usize::try_from(MAX_AGENTS).unwrap_or(usize::MAX));
     let agent = args.agent.or_else(|| app.global.agent.clone());
@@ -85,8 +87,7 @@ pub fn fetch_status(app: &mut App, limit: u64) -> Result<StatusResult, Error> {
 
 /// As [`fetch_status`], with the error of the daemon.
 pub fn try_fetch_status(app: &mut App, limit: u64) -> Result<Result<StatusResult, CallError>, Error> {
-    let client = app.client()?;
-    Ok(match client.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
+    app.within_answer_limit(|client| match client.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
             client.call::<Status>(&StatusParams::default())
         }

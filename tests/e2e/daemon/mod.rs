@@ -3,6 +3,7 @@
 mod autostart;
 mod config;
 mod databases;
+mod hung;
 mod install;
 mod journald;
 mod notify;

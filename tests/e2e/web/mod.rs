@@ -6,6 +6,7 @@ mod changes;
 mod mistakes;
 mod pages;
 mod ports;
+mod reading;
 mod screens;
 mod start;
 

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::commands::status;
 use crate::connect;
 use crate::error::Error;
+use crate::no_answer;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 
@@ -30,6 +31,7 @@ fn connect_if_running(app: &mut App) -> Result<(), Error> {
 }
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.answer_limit = Some(no_answer::PATIENCE);
     connect_if_running(app)?;
     // The text line needs no agents; JSON output contains them all.
     if app.stdout.format() != OutputFormat::Text {

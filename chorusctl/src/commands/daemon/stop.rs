@@ -11,6 +11,7 @@ use super::wait_exit;
 use crate::app::{App, parse_result};
 use crate::connect;
 use crate::error::Error;
+use crate::no_answer;
 use crate::ui::stdout::OutputFormat;
 
 /// How long the daemon may take to save everything unless `--timeout` is given.
@@ -53,6 +54,7 @@ pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Error> {
         },
     };
     app.set_client(client);
+    app.answer_limit = Some(no_answer::PATIENCE);
     let result = app.call_raw::<Stop>(&StopParams {})?;
     app.disconnect();
     let StopResult { pid } = parse_result(&result)?;

@@ -17,6 +17,8 @@ const BACKLOG: i32 = -1;
 /// Something exists at `path`, or its directory cannot be written to. Nothing is left there then.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+    #[cfg(target_vendor = "apple")]
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
     bind_to(&socket, &SocketAddrUnix::new(path)?)?;
     let opened = fs::set_permissions(path, Permissions::from_mode(0o600))
         .and_then(|()| listen(&socket, BACKLOG).map_err(io::Error::from));
@@ -47,6 +49,7 @@ mod tests {
         let path = |round: u32| dir.path().join(round.to_string());
         let round = AtomicU32::new(0);
         std::thread::scope(|scope| {
+            let _end = EndOnDrop(&round);
             scope.spawn(|| {
                 while let now @ 0..ROUNDS = round.load(Ordering::Relaxed) {
                     if UnixStream::connect(path(now)).is_ok()
@@ -62,7 +65,15 @@ mod tests {
                 assert_eq!(bind(&path(now)).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
                 assert_eq!(fs::metadata(path(now)).expect("still there").permissions().mode() & 0o777, 0o600);
             }
-            round.store(ROUNDS, Ordering::Relaxed);
         });
+    }
+
+    /// Ends the thread that connects, also if the other one panics.
+    struct EndOnDrop<'a>(&'a AtomicU32);
+
+    impl Drop for EndOnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.store(ROUNDS, Ordering::Relaxed);
+        }
     }
 }

@@ -362,11 +362,25 @@
       if (text.value.trim()) text.form.requestSubmit();
     });
   }
-  // Messages get their height when they are seen.
+  // Messages get their height when they are seen, which moves the end, until the user moves the page.
   if (messages && !location.hash && !location.search) {
-    toEnd();
-    requestAnimationFrame(toEnd);
+    let calm = 0;
+    let height = 0;
+    const stop = () => { calm = Infinity; };
+    ['wheel', 'touchstart', 'keydown', 'pointerdown'].forEach((name) => addEventListener(name, stop, { once: true, passive: true }));
+    const settleAtEnd = () => {
+      if (calm > 4) return;
+      toEnd();
+      calm = document.documentElement.scrollHeight === height ? calm + 1 : 0;
+      height = document.documentElement.scrollHeight;
+      requestAnimationFrame(settleAtEnd);
+    };
+    settleAtEnd();
   }
+
+  // A captured conversation may grow without an event.
+  const POLL = 5000;
+  if (find('[data-on="poll"]')) setInterval(() => { if (!document.hidden) refresh('poll'); }, POLL);
 
   // Search as one types: on the page of the search, or above any other.
   const words = find('#words');

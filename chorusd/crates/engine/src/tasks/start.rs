@@ -16,6 +16,8 @@ use chorus_sandbox::{CommandSpec, Sandbox, SandboxChild};
 use chorus_session::conversation::ConversationKey;
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::log::TaskLog;
@@ -88,10 +90,7 @@ impl Tasks {
         taken: SlotGuard,
         log: TaskLog,
     ) -> Result<TaskRow, String> {
-        let begun = tokio::select! {
-            begun = spawn_confined(sandbox, &start.command_spec) => begun,
-            () = taken.stop.cancelled() => Err(io::Error::other("it was stopped before")),
-        };
+        let begun = spawn_confined(sandbox, &start.command_spec, &taken.stop).await;
         let (mut running, output) = begun.map_err(|e| format!("not started: {e}"))?;
         let pid = running.pid();
         let row = TaskRow {
@@ -159,18 +158,41 @@ fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::
     TaskLog::create(path, redactor)
 }
 
-/// Starts the command and waits until it is confined, so that its agent may be renamed from then on.
-async fn spawn_confined(sandbox: &Sandbox, job: &CommandSpec) -> io::Result<(SandboxChild, Receiver)> {
-    let attempt = async || {
-        let (mut running, output) = spawn_command(sandbox, job)?;
-        running.wait_until_ready().await?;
-        Ok((running, output))
+/// Starts the command and waits until it is confined, so that its agent may be renamed from then on. Nothing of it is left if
+/// that fails.
+async fn spawn_confined(
+    sandbox: &Sandbox,
+    job: &CommandSpec,
+    stop: &CancellationToken,
+) -> io::Result<(SandboxChild, Receiver)> {
+    match spawn_confined_once(sandbox, job, stop).await {
+        // A path that was to be hidden may have disappeared in the meantime: another attempt takes those that exist now.
+        Err(e) if e.kind() == io::ErrorKind::Other && !stop.is_cancelled() => {
+            spawn_confined_once(sandbox, job, stop).await
+        }
+        begun => begun,
+    }
+}
+
+async fn spawn_confined_once(
+    sandbox: &Sandbox,
+    job: &CommandSpec,
+    stop: &CancellationToken,
+) -> io::Result<(SandboxChild, Receiver)> {
+    let (mut running, output) = spawn_command(sandbox, job)?;
+    let ready = tokio::select! {
+        ready = timeout(SETUP_TIMEOUT, running.wait_until_ready()) => ready.unwrap_or_else(|_| {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox was not set up in time"))
+        }),
+        () = stop.cancelled() => Err(io::Error::other("it was stopped before")),
     };
-    // A path that was to be hidden may have disappeared in the meantime: another attempt takes those that exist now.
-    let attempts = async { if let Ok(begun) = attempt().await { Ok(begun) } else { attempt().await } };
-    tokio::time::timeout(SETUP_TIMEOUT, attempts)
-        .await
-        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "its sandbox was not set up in time")))
+    match ready {
+        Ok(()) => Ok((running, output)),
+        Err(e) => {
+            running.terminate(Duration::ZERO).await;
+            Err(e)
+        }
+    }
 }
 
 /// Starts the command with both output streams in one pipe, so that their order is preserved.

@@ -55,23 +55,27 @@ pub(crate) async fn show(
     };
     let links = place.links(shown.messages.len() as u64, &path);
     let agent = agent_path(&header.agent_name);
+    // Another program may write on; without an event.
+    let is_last = start + shown.messages.len() as u64 >= header.message_count;
+    let is_growing = is_last && header.trigger == Trigger::Import;
+    let on = is_growing.then_some("poll");
     let main = html! {
         div.heading {
             h1 { (name) }
         }
-        p.line {
+        p #about .line data-live[is_growing] data-on=[on] {
             a href=(agent) { (short(&header.agent_name, 64)) }
             @if let Some(conversation) = &header.conversation { " · " (short(&conversation.name, 64)) }
             @if let Some(model) = &header.model { " · " (short(model, 64)) }
             " · " (count_messages(header.message_count))
             " · saved " (clock(header.saved_at, &app.zone)) ", " (header.trigger.reason())
             @for tag in &header.tags { " " span.tag { "#" (short(tag, 40)) } }
-            " · " a href=(format!("{agent}/tree#s{id}")) { "tree" }
+            " · " a href=(format!("{agent}/tree?of={id}#s{id}")) { "tree" }
         }
         @if let Some(summary) = header.summary.as_deref().filter(|_| header.description.is_some()) { p.summary { (short(summary, 2000)) } }
         @for warning in &shown.warnings { p.warning { (warning) } }
         (links)
-        section #messages { (render(&shown.messages, start + 1, &style, model)) }
+        section #messages data-live[is_growing] data-on=[on] { (render(&shown.messages, start + 1, &style, model)) }
         (links)
         p.none { "Continue it: " code { "chorusctl restore " (shown.session.short_id) } }
     };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
+use chorus_daemon_client::Failure;
 use chorus_proto::methods::session_branching::{Tree, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_terminal_text::session_tree::{RowKind, TreeRow, layout as lay_out};
 use chorus_terminal_text::units::{count_messages, group_digits};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::rows::When;
-use crate::app::App;
+use crate::app::{App, Daemon};
 use crate::extract::{PathParams, QueryParams};
 use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
@@ -27,9 +28,14 @@ const COLUMN: usize = 18;
 /// The columns that are drawn; deeper branches share the last one.
 const MAX_COLUMNS: usize = 8;
 
+/// Sessions that are read at once when one of them is looked for.
+const SESSIONS_AT_ONCE: u64 = 1000;
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
     offset: Option<u64>,
+    /// The session that the page has to have.
+    of: Option<Uuid>,
     conversation: Option<String>,
 }
 
@@ -42,28 +48,64 @@ pub(crate) async fn show(
     let frame = Frame::new(&app, &name, Section::Conversations);
     let mut daemon = app.connect().await?;
     let overview = daemon.status(0).await?;
-    let tree = TreeParams {
+    let part = |offset: u64, limit: u64| TreeParams {
         agent: Some(agent.clone()),
         conversation: params.conversation.clone(),
-        offset: params.offset,
-        limit: Some(SESSIONS),
+        offset: Some(offset),
+        limit: Some(limit),
         ..Default::default()
     };
-    let tree = daemon.call::<Tree>(tree).await?;
+    let offset = match (params.offset, params.of) {
+        (Some(offset), _) => offset,
+        (None, Some(session)) => find_page(&mut daemon, session, &part).await?.unwrap_or_default(),
+        // The latest work is at the end.
+        (None, None) => {
+            let total = daemon.call::<Tree>(part(0, 1)).await?.total;
+            total.saturating_sub(1) / SESSIONS * SESSIONS
+        }
+    };
+    let tree = daemon.call::<Tree>(part(offset, SESSIONS)).await?;
     let when = When { now: overview.now, zone: &app.zone };
-    let next = tree
-        .next
-        .map(|next| query(&[("offset", Some(&next.to_string())), ("conversation", params.conversation.as_deref())]));
+    let page_from =
+        |offset: u64| query(&[("offset", Some(&offset.to_string())), ("conversation", params.conversation.as_deref())]);
+    let links = html! {
+        @if offset > 0 || tree.next.is_some() {
+            nav.pages {
+                @if offset > 0 { a rel="prev" href=(page_from(offset.saturating_sub(SESSIONS))) { "← Earlier" } }
+                @if let Some(next) = tree.next { a rel="next" href=(page_from(next)) { "Later →" } }
+            }
+        }
+    };
     let main = html! {
         div.heading {
             h1 { (name) }
             a href=(agent_path(&agent)) { "Conversations" }
             span.none { (group_digits(tree.total)) " saved" }
         }
-        div #tree data-live data-on="context. agent." { (render(&tree, &agent, params.offset.unwrap_or(0) == 0, when)) }
-        @if let Some(next) = next { nav.pages { a rel="next" href=(next) { "More →" } } }
+        (links)
+        div #tree data-live data-on="context. agent." { (render(&tree, &agent, offset == 0, when)) }
+        (links)
     };
     Ok(page(layout::page(&frame, &overview, &main)))
+}
+
+/// Returns the offset of the page that has the session; `None` if the tree does not have it.
+async fn find_page(
+    daemon: &mut Daemon,
+    session: Uuid,
+    part: &impl Fn(u64, u64) -> TreeParams,
+) -> Result<Option<u64>, Failure> {
+    let mut offset = 0;
+    loop {
+        let tree = daemon.call::<Tree>(part(offset, SESSIONS_AT_ONCE)).await?;
+        if let Some(at) = tree.sessions.iter().position(|other| other.id == session) {
+            return Ok(Some((offset + at as u64) / SESSIONS * SESSIONS));
+        }
+        match tree.next {
+            Some(next) => offset = next,
+            None => return Ok(None),
+        }
+    }
 }
 
 fn render(tree: &TreeResult, agent: &str, is_first: bool, when: When<'_>) -> Markup {
