@@ -125,7 +125,7 @@ pub(crate) async fn show(
     let name = target.name();
     let context = shown.context.as_ref().map(|context| context.started_at.to_string());
     let place = Page { start, total };
-    let links = place.links(shown.messages.len() as u64, &path);
+    let links = place.links(shown.messages.len() as u64, &path, &path);
     // Only the end of the conversation grows.
     let follows = end == total;
     let main = html! {

@@ -28,8 +28,8 @@ impl Page {
     }
 
     /// Returns links to the other pages. The earlier one ends with the message before this one, where the browser scrolls to. `shown`
-    /// messages are on this one.
-    pub(super) fn links(self, shown: u64, path: &str) -> Markup {
+    /// messages are on this one, `last` is the address of the last one.
+    pub(super) fn links(self, shown: u64, path: &str, last: &str) -> Markup {
         let Self { start, total } = self;
         let end = start + shown;
         let link = |start: u64| format!("{path}?from={}", start + 1);
@@ -44,7 +44,7 @@ impl Page {
                     span { (start + 1) "–" (end) " of " (total) }
                     @if end < total {
                         a rel="next" href=(link(end)) { "Later →" }
-                        a href=(before(total)) { "Last" }
+                        a href=(last) { "Last" }
                     }
                 }
             }
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn the_links_lead_to_the_other_pages() {
-        let links = Page { start: 50, total: 200 }.links(50, "/x").into_string();
-        for due in ["/x?from=1\"", "/x?before=51#m50\"", "/x?from=101\"", "/x?before=201#m200\"", "51–100 of 200"] {
+        let links = Page { start: 50, total: 200 }.links(50, "/x", "/x?last").into_string();
+        for due in ["/x?from=1\"", "/x?before=51#m50\"", "/x?from=101\"", "/x?last\"", "51–100 of 200"] {
             assert!(links.contains(due), "{due}: {links}");
         }
-        assert_eq!(Page { start: 0, total: 20 }.links(20, "/x").into_string(), "");
+        assert_eq!(Page { start: 0, total: 20 }.links(20, "/x", "/x?last").into_string(), "");
     }
 }

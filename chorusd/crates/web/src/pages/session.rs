@@ -53,7 +53,8 @@ pub(crate) async fn show(
         Some(_) if header.trigger != Trigger::Import => None,
         _ => header.model.as_deref(),
     };
-    let links = place.links(shown.messages.len() as u64, &path);
+    let last = format!("{path}?before={0}#m{1}", place.total + 1, place.total);
+    let links = place.links(shown.messages.len() as u64, &path, &last);
     let agent = agent_path(&header.agent_name);
     // Another program may write on; without an event.
     let is_last = start + shown.messages.len() as u64 >= header.message_count;
