@@ -115,12 +115,19 @@ pub(super) fn print(out: &mut Stdout, used: &UsageResult) -> Result<(), Error> {
     let shown = days.len().min(room.max(1));
     let skipped = days.len() - shown;
     let (first, last) = (days[skipped].0, days[days.len() - 1].0);
-    let older = match skipped {
-        0 => String::new(),
-        days => format!(" ({} not shown)", text_of_days(days)),
+    let mut heading = format!("{} by day, {first} to {last}", measure.name());
+    let older = (skipped > 0).then(|| format!("{} not shown", text_of_days(skipped)));
+    let (beside, below) = match older {
+        Some(older) if text::width(&heading) + text::width(&older) + 3 <= width => (Some(older), None),
+        older => (None, older),
     };
-    let heading = format!("{} by day, {first} to {last}{older}", measure.name());
+    if let Some(older) = beside {
+        heading.push_str(&format!(" ({older})"));
+    }
     writeln!(out, "{}", out.style(Style::Strong, &text::truncate(&heading, width)))?;
+    if let Some(older) = below {
+        writeln!(out, "{}", text::truncate(&older, width))?;
+    }
     let style = BarStyle::new(terminal::has_box_drawing());
     for (row, bars) in column_chart(&values[skipped..], HEIGHT, size, style).into_iter().enumerate() {
         let scale = match row {
@@ -134,4 +141,34 @@ pub(super) fn print(out: &mut Stdout, used: &UsageResult) -> Result<(), Error> {
         writeln!(out, "{}", line.trim_end())?;
     }
     out.text("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::ToSpan as _;
+
+    use super::*;
+
+    #[test]
+    fn days_without_room_are_counted() -> Result<(), Error> {
+        let sums = UsageSums { calls: 1, output_tokens: 900, ..UsageSums::default() };
+        let first = Date::constant(2026, 1, 1);
+        let days = first.series(1.day()).take(90).map(|day| {
+            let mut row = serde_json::to_value(sums).unwrap_or_default();
+            row["day"] = day.to_string().into();
+            row["source"] = "chorus".into();
+            row
+        });
+        let used = serde_json::json!({"days": [], "groups": days.collect::<Vec<_>>(), "total": sums});
+        let used: UsageResult = serde_json::from_value(used).unwrap();
+        let shown = |width| {
+            let mut out = Stdout::captured(Some(width));
+            print(&mut out, &used).map(|()| out.captured_text().lines().map(str::to_owned).collect::<Vec<_>>())
+        };
+        assert_eq!(shown(80)?[0], "tokens by day, 2026-01-16 to 2026-03-31 (15 older days not shown)");
+        let narrow = shown(40)?;
+        assert_eq!(narrow[..2], ["tokens by day, 2026-02-25 to 2026-03-31", "55 older days not shown"]);
+        assert_eq!(shown(200)?[0], "tokens by day, 2026-01-01 to 2026-03-31");
+        Ok(())
+    }
 }
