@@ -80,10 +80,8 @@ fn nothing_of_it_is_left_in_any_file() {
     let session = client.history("a").pop().expect("the session").header;
     chorusctl(&home, ["session", "purge", &session.session_id]).expect_failure_with_hint(6);
     let purged = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]);
-    // It has waited for that, or says that it has not.
-    if !purged.stderr.contains(STILL_ERASING) {
-        assert_eq!(holders(&home.path), Vec::<String>::new());
-    }
+    assert!(!purged.stderr.contains(STILL_ERASING), "nothing else is to do: {purged:?}");
+    assert_eq!(holders(&home.path), Vec::<String>::new());
     let said = purged.expect_success();
     assert!(said.starts_with("permanently deleted "), "{said}");
     forgotten(&home);
@@ -158,6 +156,7 @@ fn a_purge_and_a_scrub_return_once_the_index_has_nothing_of_it() {
     let mut client = daemon.client();
     client.init("a");
     client.init("busy");
+    let mut finished = 0;
     for round in 0..4 {
         client.append("a", "before");
         client.append("a", &format!("{SECRET} {round}"));
@@ -175,14 +174,17 @@ fn a_purge_and_a_scrub_return_once_the_index_has_nothing_of_it() {
         let scrubbed = chorusctl(&home, ["--agent", "a", "session", "scrub", &session, "--yes"]);
         if !scrubbed.stderr.contains(STILL_ERASING) {
             assert_eq!(holders_of(&home.path, TOKEN), Vec::<String>::new());
+            finished += 1;
         }
         scrubbed.expect_success();
         let purged = chorusctl(&home, ["--agent", "a", "session", "purge", "latest", "--yes"]);
         if !purged.stderr.contains(STILL_ERASING) {
             assert_eq!(holders(&home.path), Vec::<String>::new());
+            finished += 1;
         }
         purged.expect_success();
     }
+    assert!(finished > 0, "each of them has given up");
     let searched = chorusctl(&home, ["doctor", "--secrets"]);
     assert!(searched.stdout.starts_with("no secrets in ") && searched.stderr.is_empty(), "{searched:?}");
 }

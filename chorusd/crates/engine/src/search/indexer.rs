@@ -288,8 +288,8 @@ impl Indexer {
                 self.collect(pause.min(MAX_COLLECT).saturating_sub(idle_since.elapsed())).await;
             }
             let begun = Instant::now();
-            self.service.begin_round();
-            self.round(index).await?;
+            let deleted = self.service.begin_round();
+            self.round(index, deleted).await?;
             self.service.end_round();
             self.round_time = begun.elapsed();
         }
@@ -367,7 +367,7 @@ impl Indexer {
     }
 
     /// Indexes changes for a while, the newest first, and commits.
-    async fn round(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+    async fn round(&mut self, index: &Arc<SearchIndex>, deleted: Vec<Uuid>) -> Result<(), Failure> {
         let begun = Instant::now();
         let end = begun + ROUND;
         // Before they are taken, so that at no moment nothing seems to wait.
@@ -387,7 +387,7 @@ impl Indexer {
             }
         }
         let mut must_purge = false;
-        for session in self.service.take_erasure() {
+        for session in deleted {
             must_purge |= self.writer(index)?.remove(SourceId::from(session))?;
         }
         // Before the live contexts: what was saved and cleared is then held by its session, and need not be indexed again.

@@ -14,6 +14,7 @@ use chorus_proto::methods::search::SearchIndexState;
 use chorus_search::{IndexOptions, SearchIndex};
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use self::erasure::Erasure;
 use super::live_changes::LiveChanges;
@@ -230,9 +231,10 @@ impl SearchService {
     }
 
     /// Notes that a round begins, before it takes the changes.
-    pub(super) fn begin_round(&self) {
-        let mut rounds = self.rounds.lock();
-        (rounds.running, rounds.taken) = (Some(Instant::now()), Some(Instant::now()));
+    /// Returns the deleted sessions that have to leave the index in it.
+    pub(super) fn begin_round(&self) -> Vec<Uuid> {
+        self.rounds.lock().running = Some(Instant::now());
+        self.take_erasure()
     }
 
     /// Notes that everything that the round has taken and had time for is committed.
@@ -372,6 +374,29 @@ mod tests {
     }
 
     const MOMENT: Duration = Duration::from_millis(10);
+
+    /// An erasure that is requested while a round runs is not in that round.
+    #[tokio::test(start_paused = true)]
+    async fn an_erasure_during_a_round_makes_another_one_begin() {
+        let fixture = Fixture::new();
+        let (service, limit) = (&fixture.service, Duration::from_secs(10));
+        pass(MOMENT).await;
+        assert!(service.begin_round().is_empty());
+        pass(MOMENT).await;
+        let erase = service.erase(Uuid::from_u128(1), limit);
+        tokio::pin!(erase);
+        assert!(erase.as_mut().now_or_never().is_none());
+        service.end_round();
+        service.note_erased();
+        fixture.report(0);
+        assert!(erase.as_mut().now_or_never().is_none(), "that round has not taken it");
+        assert!(service.wait_until_erasure().now_or_never().is_some(), "another one is wanted");
+        assert_eq!(service.begin_round(), [Uuid::from_u128(1)]);
+        service.end_round();
+        service.note_erased();
+        fixture.report(0);
+        assert_eq!(erase.now_or_never(), Some(true));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_search_among_many_busy_conversations_waits_for_its_own_change_only() {

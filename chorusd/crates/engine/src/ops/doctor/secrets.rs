@@ -2,8 +2,6 @@
 
 mod home_files;
 
-use std::time::Duration;
-
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{SessionQuery, SessionRow};
 use chorus_proto::ErrorKind;
@@ -21,6 +19,7 @@ use crate::agent::command;
 use crate::ops::Ops;
 use crate::ops::secret_counts::SecretCounts;
 use crate::ops::session::import::OnProgress;
+use crate::ops::session::purge::MAX_ERASURE_WAIT;
 use chorus_agent_core::context::{PageBudget, PageRange};
 
 const DEFAULT_LIMIT: u64 = 1_000;
@@ -33,8 +32,6 @@ const SCHEDULES_AT_ONCE: u64 = 1_000;
 const MAX_SECRETS: usize = 20;
 /// Bytes of live messages that are read at once.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
-/// How long a search waits until no file of the search index holds deleted texts.
-const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
 /// The limit on lines about what could not be read.
 const MAX_UNREAD: usize = 20;
 
@@ -66,7 +63,12 @@ pub fn secrets<'a>(
         search_files(ops, agent, &mut found).await?;
         if !ops.search.wait_until_erased(MAX_ERASURE_WAIT).await {
             let why = "deleted texts in it are still being overwritten; try again in a minute";
-            found.skip("the search index", &Error::new(ErrorKind::Busy, why));
+            let failure = ops.search.index().err().unwrap_or_else(|| Error::new(ErrorKind::Busy, why));
+            found.skip("the search index", &failure);
+        }
+        if ops.store.is_purge_due().await? {
+            let why = "deleted texts in them are still being overwritten; try again in a minute";
+            found.skip("the databases", &Error::new(ErrorKind::Busy, why));
         }
         Ok(found.result)
     })

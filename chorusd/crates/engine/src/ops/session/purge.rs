@@ -21,8 +21,12 @@ use crate::ops::trash as ops_trash;
 /// How often erasing is attempted while the databases are read, for example copied.
 const MAX_ERASE_ATTEMPTS: u32 = 5;
 
-/// How long a purge waits until its texts are overwritten. They are in any case, also after a crash; it then says that they are not yet.
-const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
+/// How often and in what intervals erasing is tried again after that; then the next start does it.
+const MAX_ERASE_RETRIES: u32 = 10;
+const ERASE_RETRY: Duration = Duration::from_secs(60);
+
+/// How long a purge waits until its texts are overwritten. After that the result says `erasing`; the work continues.
+pub(crate) const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
 
 /// Deletes a session for good: its file, its row, its copies in the trash, and what the search index and the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
@@ -96,7 +100,15 @@ pub(super) async fn erase_copies(trash: &SessionTrash, id: Uuid, agent: Uuid) ->
 /// wait, and continues in the background.
 pub(super) async fn erase(trash: &SessionTrash, id: Uuid) -> bool {
     let store = trash.store.clone();
-    let databases = chorus_runtime::spawn(async move { erase_purged(&store).await });
+    let databases = chorus_runtime::spawn(async move {
+        for _ in 0..MAX_ERASE_RETRIES {
+            if erase_purged(&store).await {
+                return true;
+            }
+            tokio::time::sleep(ERASE_RETRY).await;
+        }
+        false
+    });
     let databases = tokio::time::timeout(MAX_ERASURE_WAIT, databases);
     let (index, databases) = tokio::join!(trash.search.erase(id, MAX_ERASURE_WAIT), databases);
     index && matches!(databases, Ok(Ok(true)))
@@ -139,7 +151,7 @@ pub async fn erase_purged(store: &Store) -> bool {
             // Each attempt waits for those who read the databases.
             Err(failure) if failure.kind == ErrorKind::Busy && attempt < MAX_ERASE_ATTEMPTS => {}
             Err(failure) => {
-                tracing::warn!(%failure, "cannot erase purged data from the databases; retrying at the next start");
+                tracing::warn!(%failure, "cannot erase purged data from the databases yet");
                 return false;
             }
         }

@@ -47,28 +47,44 @@ impl SearchService {
         }
     }
 
-    /// Takes the sessions that have to leave the index.
-    pub(in crate::search) fn take_erasure(&self) -> Vec<Uuid> {
-        std::mem::take(&mut *self.erasure.requested.lock()).sessions
+    /// Notes that a round takes the changes, and takes the sessions that have to leave the index. Under one lock with the requests: each is
+    /// either older than the round, or makes another one begin.
+    pub(super) fn take_erasure(&self) -> Vec<Uuid> {
+        let mut requested = self.erasure.requested.lock();
+        self.rounds.lock().taken = Some(Instant::now());
+        std::mem::take(&mut *requested).sessions
+    }
+
+    /// Requests a round, and returns the time that it has to be begun after.
+    fn request_erasure(&self, session: Option<Uuid>) -> Instant {
+        let mut requested = self.erasure.requested.lock();
+        requested.is_awaited = true;
+        requested.sessions.extend(session);
+        let begun = Instant::now();
+        drop(requested);
+        self.erasure.notify.notify_one();
+        begun
     }
 
     /// Removes a deleted session from the index, and waits for `limit` at most until no file of the index holds its texts, except those
     /// that other conversations have, too. Returns false if one may still hold them.
     pub async fn erase(&self, session: Uuid, limit: Duration) -> bool {
-        if self.is_enabled() {
-            self.erasure.requested.lock().sessions.push(session);
+        if !self.is_enabled() {
+            return true;
         }
-        self.wait_until_erased(limit).await
+        self.wait_for_erasure(self.request_erasure(Some(session)), limit).await
     }
 
-    /// Waits for `limit` at most until no file of the index holds texts that are deleted now. Returns false if one may.
+    /// Waits for `limit` at most until no file of the index holds texts that were deleted and whose deletion the index has taken. Returns
+    /// false if one may.
     pub async fn wait_until_erased(&self, limit: Duration) -> bool {
         if !self.is_enabled() {
             return true;
         }
-        let begun = Instant::now();
-        self.erasure.requested.lock().is_awaited = true;
-        self.erasure.notify.notify_one();
+        self.wait_for_erasure(self.request_erasure(None), limit).await
+    }
+
+    async fn wait_for_erasure(&self, begun: Instant, limit: Duration) -> bool {
         let is_erasing = || match self.state.read().0 {
             State::Starting | State::Open(_) => self.rounds.lock().erased < Some(begun),
             State::Failed(_) | State::Off => false,
