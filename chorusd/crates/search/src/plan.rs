@@ -340,14 +340,21 @@ impl Search<'_> {
                     (!is_shown).then(|| self.source_hit(*stored, score))
                 }
                 Ranked::Message { group, number, address, score, .. } => {
+                    let own = (number, address);
                     // The one that matches best stands for those next to it, in their place.
                     let best = known.nearest(group, number).filter(|near| near.score() > score.own());
                     let best = best.filter(|_| self.query.merge);
                     let (number, address) = best.map_or((number, address), |near| (near.number, Some(near.address)));
                     let Some(stored) = holders.newest(group, number)? else { continue };
-                    if self.query.merge && hits.iter().any(|hit| is_near(hit, stored.source.id, number)) {
-                        continue;
-                    }
+                    let is_covered = |number| {
+                        self.query.merge && hits.iter().any(|hit: &Hit| is_near(hit, stored.source.id, number))
+                    };
+                    // If a hit has the best one already, the message itself may be too far away from that.
+                    let (number, address) = match is_covered(number) {
+                        false => (number, address),
+                        true if own.0 == number || score.own() == 0.0 || is_covered(own.0) => continue,
+                        true => own,
+                    };
                     shown.push((group, number));
                     let last = stored.last_of(group);
                     let nearby = if self.query.merge { known.count_next_to(group, number, last) } else { 0 };

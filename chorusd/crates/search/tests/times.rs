@@ -187,3 +187,12 @@ fn the_best_of_close_hits_is_shown_and_counts_the_others() {
     assert!(found.contains(&(Some(6), 0)), "{found:?}");
     assert!(hits.iter().all(|hit| hit.number != Some(2)), "{found:?}");
 }
+
+#[test]
+fn a_match_that_no_shown_one_is_near_to_is_shown_itself() {
+    const AT: &str = "2026-02-01T10:00:00Z";
+    let texts = ["one harbour and a few other words", "x", "harbour harbour and other", "y", "harbour harbour harbour"];
+    let fixture = Fixture::new(&[&texts.map(|text| (AT, "Ada", text))]);
+    let numbers: Vec<_> = fixture.search("harbour").iter().map(|hit| hit.number).collect();
+    assert_eq!(numbers, [Some(5), Some(1)]);
+}
