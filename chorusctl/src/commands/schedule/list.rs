@@ -32,7 +32,7 @@ const WIDE_COLUMNS: usize = 110;
 
 const COLUMNS: [Column; 6] = [
     Column::new("NAME"),
-    Column::new("AGENT").left_out_first(),
+    Column::new("AGENT"),
     Column::new("WHEN").whole(),
     Column::new("NEXT").whole(),
     Column::new("LAST").whole().optional(),
@@ -41,9 +41,11 @@ const COLUMNS: [Column; 6] = [
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let is_narrow = app.stdout.width().is_some_and(|width| width < WIDE_COLUMNS);
-    let columns = COLUMNS.map(|column| match column.is_named("when") && is_narrow {
-        true => column.at_most(MAX_RULE_WIDTH),
-        false => column,
+    let columns = COLUMNS.map(|column| match column {
+        column if column.is_named("when") && is_narrow => column.at_most(MAX_RULE_WIDTH),
+        // Of one agent, its name says nothing.
+        column if column.is_named("agent") && !args.all_agents => column.left_out_first(),
+        column => column,
     });
     let mut table = Table::with_args(columns, &args.table, app.stdout.format())?;
     let (agent, all_agents) = (app.agent().filter(|_| !args.all_agents), args.all_agents);
