@@ -320,7 +320,7 @@ fn mistakes_in_an_address_have_a_page() {
         ("GET", "/?page=many", 400, "Not an address of these pages"),
         ("GET", "/agent/docs/live/main?from=-1", 400, "Not an address of these pages"),
         ("GET", "/no/such/page", 404, "No such page"),
-        ("POST", "/usage", 405, "Not in this way"),
+        ("POST", "/usage", 405, "Method not allowed"),
     ] {
         let answer = get(method, path);
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
@@ -355,8 +355,10 @@ fn the_earlier_page_ends_with_the_message_before() {
 fn agents_beyond_the_first_ones_are_on_further_pages() {
     let fixture = fixture();
     let mut client = fixture.client();
+    // More live ones than on a page, the last ones first.
     for number in 0..4 {
         client.init(&format!("agent-{number}"));
+        client.append(&format!("agent-{number}"), "hello");
     }
     let web = Web::start(&fixture.home, &[]);
     let (cookie, host) = (web.sign_in(), web.host());
@@ -365,7 +367,8 @@ fn agents_beyond_the_first_ones_are_on_further_pages() {
     assert!(first.contains("2 of 5 agents"), "{first}");
     let next = get("/?agents=2&agents_from=2");
     assert!(next.contains("3–4 of 5 agents") && next.contains("previous"), "{next}");
+    let last = get("/?agents=2&agents_from=4");
     let names = |page: &str| (0..4).filter(|number| page.contains(&format!("agent-{number}<"))).collect::<Vec<_>>();
-    assert!(names(&first).iter().all(|name| !names(&next).contains(name)), "{first} {next}");
+    assert_eq!([names(&first), names(&next), names(&last)].concat(), [0, 1, 2, 3], "each is on one page");
     assert!(get("/?agents=2&agents_from=900").contains("5–5 of 5 agents"));
 }

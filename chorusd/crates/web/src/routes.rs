@@ -54,8 +54,8 @@ async fn missing() -> Response {
 }
 
 async fn wrong_method() -> Response {
-    let text = "The address is one of these pages, but it is used in another way. Open the page and continue there.";
-    plain_page(StatusCode::METHOD_NOT_ALLOWED, "Not in this way", text)
+    let text = "This page does not take that. Open it and use its buttons.";
+    plain_page(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", text)
 }
 
 async fn script() -> Response {

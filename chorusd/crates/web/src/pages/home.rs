@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_terminal_text::units::group_digits;
 use maud::html;
@@ -39,10 +40,15 @@ pub(crate) async fn show(State(app): State<Arc<App>>, QueryParams(params): Query
     let frame = Frame::new(&app, "Conversations", Section::Conversations);
     let limit = params.agents.unwrap_or(FEW_AGENTS).clamp(1, MAX_AGENTS);
     let mut daemon = app.connect().await?;
-    let mut overview = daemon.status(params.agents_from.unwrap_or_default().saturating_add(limit)).await?;
-    // The daemon lists agents from the first one on.
-    let from = params.agents_from.unwrap_or_default().min(overview.agents().saturating_sub(1));
-    overview.status.agents.drain(..usize::try_from(from).unwrap_or(usize::MAX).min(overview.status.agents.len()));
+    let mut overview = daemon.status(limit).await?;
+    let mut from = 0;
+    if params.agents.is_some() {
+        // By name: which ones a status of some has depends on their number.
+        let all = daemon.call::<agent::List>(agent::ListParams::default()).await?.agents;
+        from = params.agents_from.unwrap_or_default().min((all.len() as u64).saturating_sub(1));
+        let (skipped, limit) = (usize::try_from(from).unwrap_or(0), usize::try_from(limit).unwrap_or(usize::MAX));
+        overview.status.agents = all.into_iter().skip(skipped).take(limit).collect();
+    }
     let history = HistoryParams {
         all_agents: true,
         page: params.page,
