@@ -37,7 +37,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     app.stdout.flush()?;
     if let Err(error) = connect::check_config(app.global.socket.as_deref()) {
         app.stderr.warning(&format!("a daemon cannot start now: {}", error.message()));
-        app.stderr.hint("fix the file: chorusctl config edit");
+        app.stderr.hint(error.hint().unwrap_or("fix the file: chorusctl config edit"));
     }
     Ok(())
 }
