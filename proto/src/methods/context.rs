@@ -217,6 +217,8 @@ pub struct HistoryParams {
     pub limit: Option<u64>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
+    /// Only conversations before then, as `since`.
+    pub until: Option<String>,
     pub tag: Option<String>,
     /// Only conversations that were imported from this program, such as `claude-code`.
     pub source: Option<String>,

@@ -17,7 +17,7 @@ use crate::commands::{format, project};
 use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{format_token_count, pluralize};
+use crate::ui::units::{format_token_count, group_digits, pluralize};
 use crate::ui::{RowArgs, Stdout, Style, Table, sanitize, text};
 
 /// Default number of sessions per page; the same as in the daemon.
@@ -48,6 +48,9 @@ pub struct Args {
     /// Only conversations since then: 7d, 1h30m, yesterday, or a date; imported ones by when they ended
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
+    /// Only conversations before then, as --since
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
     /// Only sessions with this tag
     #[arg(long)]
     tag: Option<String>,
@@ -122,6 +125,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         page: args.page,
         limit: args.limit,
         since: args.since.clone(),
+        until: args.until.clone(),
         tag: args.tag.clone(),
         source: args.source.clone(),
         project: project::of_daemon(args.project.as_deref(), app)?,
@@ -177,8 +181,15 @@ fn split_agent(
 
 /// Returns an error if a single word that is not an agent's name matches no session: it may be a mistyped name.
 fn refuse_unknown_word(app: &mut App, params: &HistoryParams, word: &str) -> Result<(), Error> {
-    let params =
-        HistoryParams { limit: Some(1), page: None, since: None, tag: None, keep_numbers: true, ..params.clone() };
+    let params = HistoryParams {
+        limit: Some(1),
+        page: None,
+        since: None,
+        until: None,
+        tag: None,
+        keep_numbers: true,
+        ..params.clone()
+    };
     if app.call::<History>(&params)?.total > 0 {
         return Ok(());
     }
@@ -269,7 +280,8 @@ fn has_several_agents(sessions: &[SessionRow]) -> bool {
 
 /// Says which page it was, and how to see the next one.
 fn print_page_number(app: &mut App, (page, pages, total): (u64, u64, u64), next_page: &str) -> Result<(), Error> {
-    writeln!(app.stdout, "\npage {page} of {pages} · {}", pluralize(total, "session"))?;
+    let (number, count) = (group_digits(page), group_digits(pages));
+    writeln!(app.stdout, "\npage {number} of {count} · {}", pluralize(total, "session"))?;
     if page >= pages {
         return Ok(());
     }
@@ -285,7 +297,8 @@ fn print_page(
     next_page: &str,
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
-        let filtered = params.since.is_some() || params.tag.is_some() || params.words.is_some();
+        let filtered =
+            params.since.is_some() || params.until.is_some() || params.tag.is_some() || params.words.is_some();
         let filtered = filtered || params.source.is_some() || params.project.is_some();
         match result.total {
             0 if filtered => app.stderr.line("no sessions match"),
@@ -324,6 +337,7 @@ fn next_page_command(args: &Args, app: &App) -> String {
     option("conversation", app.global.conversation.clone());
     option("limit", args.limit.map(|limit| limit.to_string()));
     option("since", args.since.clone());
+    option("until", args.until.clone());
     option("tag", args.tag.clone());
     option("source", args.source.clone());
     option("project", args.project.clone());

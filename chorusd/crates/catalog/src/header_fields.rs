@@ -87,6 +87,9 @@ impl<'a> HeaderFields<'a> {
         if listing.since.is_some_and(|since| self.held_at() < since) {
             return false;
         }
+        if listing.until.is_some_and(|until| self.held_at() >= until) {
+            return false;
+        }
         if words.is_empty() {
             return true;
         }

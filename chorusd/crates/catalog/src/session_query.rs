@@ -26,6 +26,8 @@ pub struct SessionQuery {
     pub project: Option<ProjectFilter>,
     /// Only conversations since then: by the time of the save, or of an imported one by its end.
     pub since: Option<Timestamp>,
+    /// Only conversations before then, by the same time.
+    pub until: Option<Timestamp>,
     pub tag: Option<String>,
     /// Words that the title, the name, the tags or the conversation contain, each of them, in any case.
     pub words: Vec<String>,

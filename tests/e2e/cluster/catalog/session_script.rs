@@ -183,6 +183,7 @@ impl Script {
             source: (filter == 1 || one_in(rng, 15)).then(|| program(rng)),
             project,
             since: (filter == 2 || one_in(rng, 15)).then(|| time(rng)),
+            until: one_in(rng, 12).then(|| time(rng)),
             tag: (filter == 3 || one_in(rng, 15)).then(|| tag(rng)),
             words: (0..if filter > 5 { 0 } else { filter.saturating_sub(3) }).map(|_| word(rng)).collect(),
             conversation_texts: now.into_iter().collect(),
@@ -239,7 +240,7 @@ impl Script {
         let what = format!("list {:?}", SessionQuery { conversation_texts: HashMap::new(), ..listing.clone() });
         self.note(&what, sessions.list(listing.clone()).await);
         self.note("with short ids", sessions.list_with_short_ids(listing.clone()).await);
-        let plain = SessionQuery { since: None, words: Vec::new(), ..listing };
+        let plain = SessionQuery { since: None, until: None, words: Vec::new(), ..listing };
         self.note("nth", sessions.nth(plain).await);
         let ids: Vec<Uuid> = (0..4).map(|_| id(&mut self.rng)).collect();
         self.note("get", sessions.get(ids[0]).await);

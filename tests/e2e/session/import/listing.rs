@@ -63,6 +63,8 @@ fn conversations_are_ordered_by_when_they_ended_and_named_after_their_day() {
     assert!(latest.starts_with("2025-04-01_"), "{latest}");
     for (since, due) in [("2025-03-15", 2), ("2025-04-02", 0)] {
         assert_eq!(titles(&home, &["--since", since]).len(), due, "{since}");
+        let before = titles(&home, &["--until", since]).len();
+        assert_eq!(before + due, titles(&home, &[]).len(), "each is before or after {since}");
     }
     // A rebuild of the catalog finds the same order in the files.
     let before = chorusctl(&home, ["history", "--json"]).expect_json();

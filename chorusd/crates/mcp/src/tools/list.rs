@@ -55,6 +55,7 @@ impl Tool for ListTool {
             page: args.page,
             limit: Some(args.limit.unwrap_or(PAGE_SIZE).min(MAX_PAGE_SIZE)),
             since: args.since,
+            until: None,
             tag: args.tag,
             source: None,
             project: None,

@@ -113,6 +113,10 @@ impl Filter {
             let since = self.bind(to_nanos(since));
             self.add(format!("held_at >= {since}"));
         }
+        if let Some(until) = listing.until {
+            let until = self.bind(to_nanos(until));
+            self.add(format!("held_at < {until}"));
+        }
         if let Some(source) = &listing.source {
             let source = self.bind(source.clone());
             self.add(format!("source_program = {source}"));

@@ -36,6 +36,7 @@ impl Listing {
     fn new(query: &SessionQuery, words: &[Word]) -> Self {
         let mut filter = Filter::default();
         let is_indexed = query.since.is_none()
+            && query.until.is_none()
             && query.source.is_none()
             && query.project.is_none()
             && query.tag.is_none()

@@ -16,7 +16,7 @@ pub(super) fn is_plain(word: &str) -> bool {
 
 /// Returns a page of sessions, newest first, and the total number that match.
 pub(super) fn select_page(conn: &Connection, listing: &SessionQuery) -> StoreResult<(Vec<SessionRow>, u64)> {
-    if listing.words.is_empty() && listing.since.is_none() {
+    if listing.words.is_empty() && listing.since.is_none() && listing.until.is_none() {
         let total = count_matching(conn, listing)?;
         return Ok((read_page(conn, listing, total)?, total));
     }

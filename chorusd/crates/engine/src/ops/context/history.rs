@@ -84,7 +84,8 @@ pub async fn history_as(
     if page == 0 {
         return Err(Error::invalid("`page` must be at least 1").hint("the result's `pages` is the number of pages"));
     }
-    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
+    let time = |text: &Option<String>| text.as_deref().map(|text| parse_since(text, clock.now())).transpose();
+    let (since, until) = (time(&params.since)?, time(&params.until)?);
     let offset = (page - 1).saturating_mul(limit);
     let words = params.words.unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
@@ -97,6 +98,7 @@ pub async fn history_as(
         conversation,
         hidden: scope.hidden(),
         since,
+        until,
         tag: params.tag,
         source: params.source,
         project: params.project.as_deref().map(|project| project_filter(&agents.index, project)),
