@@ -101,6 +101,15 @@ fn a_model_is_checked_without_a_daemon_as_with_one() {
 }
 
 #[test]
+fn a_model_of_no_provider_is_saved_with_a_warning_while_none_is_configured() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let said = chorusctl(&home, ["config", "set", "default_model", "nope/x"]);
+    assert_eq!(said.status, 0, "{said:?}");
+    assert!(said.stderr.contains("no provider is called nope") && said.stderr.contains("models add nope"), "{said:?}");
+}
+
+#[test]
 fn a_read_only_file_is_not_replaced() {
     let home = home();
     let old = "approval_timeout = \"7m\"\n";

@@ -1,6 +1,8 @@
 //! `chorusctl config set`: sets a key in config.toml.
 
 use chorus_proto::methods::config::SetParams;
+use chorus_proto::methods::models::{List, ModelsParams};
+use chorus_proto::shell_word::shell_word;
 
 use super::apply;
 use crate::app::App;
@@ -47,5 +49,22 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         _ => format!("{key}: {} ({file}{created})", sanitize::one_line(params.value.as_deref().unwrap_or_default())),
     };
     app.stdout.status_line(&line)?;
-    apply::print_consequences(app, &change)
+    apply::print_consequences(app, &change)?;
+    if change.is_live && change.result.key == "default_model" {
+        warn_about_missing_provider(app, params.value.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Warns that no provider has the model, as long as none is configured: with others, its name is refused.
+fn warn_about_missing_provider(app: &mut App, model: &str) -> Result<(), Error> {
+    let found = app.call::<List>(&ModelsParams {})?;
+    let meant = found.aliases.get(model).map_or(model, String::as_str);
+    let Some((provider, _)) = meant.split_once('/') else { return Ok(()) };
+    if found.providers.iter().all(|known| known.name != provider) {
+        let provider = sanitize::one_line(provider);
+        app.stderr.warning(&format!("no provider is called {provider}: this model cannot be used yet"));
+        app.stderr.hint(&format!("add it: chorusctl models add {} URL", shell_word(&provider)));
+    }
+    Ok(())
 }

@@ -83,8 +83,10 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
         Item::Value(_) => {
             let own = whole_lines(text, key.span().zip(item.span()));
             let above = if tables.is_empty() { None } else { find_table(document.as_table(), tables) };
-            // An empty table of these has a meaning: a profile that allows nothing, a host with its defaults.
-            let above = above.filter(|_| !tables.first().is_some_and(|first| NAMED_TABLES.contains(&first.get())));
+            // An empty table of these has a meaning: a profile that allows nothing, a host with its defaults. A model without any price is
+            // one for which nothing is known.
+            let has_meaning = |name: &str| NAMED_TABLES.contains(&name) && name != "prices";
+            let above = above.filter(|_| !tables.first().is_some_and(|first| has_meaning(first.get())));
             lines.extend(own.map(|own| with_gap(text, own, above)));
         }
         Item::Table(table) => {
@@ -115,7 +117,7 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
 }
 
 /// Adds to the lines of a key what [`set_value`] writes around a new one: an empty line below the first key above all tables, and the header
-/// of a table at the end of the file that has no other key, with the empty line above it.
+/// of a table that has no other key and no comment, with the empty line above it at the end of the file, otherwise below it.
 fn with_gap(text: &str, own: Range<usize>, table: Option<&Table>) -> Range<usize> {
     let before = &text[..own.start];
     if (before.is_empty() || before.ends_with("\n\n")) && text[own.end..].starts_with('\n') {
@@ -126,6 +128,8 @@ fn with_gap(text: &str, own: Range<usize>, table: Option<&Table>) -> Range<usize
         Some(header) if header.end == own.start && own.end == text.len() => {
             header.start - usize::from(text[..header.start].ends_with("\n\n"))..own.end
         }
+        Some(header) if header.end == own.start && text[own.end..].starts_with("\n[") => header.start..own.end + 1,
+        Some(header) if header.end == own.start && text[own.end..].starts_with('[') => header.start..own.end,
         _ => own,
     }
 }
