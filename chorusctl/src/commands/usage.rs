@@ -6,13 +6,14 @@ mod page;
 use std::path::PathBuf;
 
 use chorus_proto::methods::usage::{Show, UsageBy, UsageGroup, UsageParams, UsageResult, UsageSums};
+use chorus_proto::shell_word::shell_word;
 
 use crate::app::App;
 use crate::commands::session::export::print_page_or_write;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{format_dollars, pluralize};
+use crate::ui::units::{format_dollars, group_digits, pluralize};
 use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// Stands for the agent of what no agent asked for: vectors of messages.
@@ -36,7 +37,7 @@ pub struct Args {
     /// Only this agent
     #[arg(value_name = "AGENT", id = "whose")]
     agent: Option<String>,
-    /// Only calls since then: 7d, 1h30m, yesterday, or a date
+    /// Only calls since then: 7d (whole days), 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Divide the sums by this
@@ -104,7 +105,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         match grouped {
             Some(by) => print_groups(table, app, by, &used),
-            None => print_usage(table, app, &used),
+            None => print_usage(table, app, &params, &used),
         }
     })
 }
@@ -120,7 +121,7 @@ fn print_groups(mut table: Table, app: &mut App, by: By, used: &UsageResult) -> 
     }
     add_total(&mut table, if matches!(by, By::Source) { 1 } else { 2 }, &used.total);
     table.write(&mut app.stdout)?;
-    print_notes(app, &used.total)
+    print_notes(app, used)
 }
 
 fn day_columns() -> Vec<Column> {
@@ -168,10 +169,10 @@ fn add_total(table: &mut Table, leading: usize, total: &UsageSums) {
     table.set_total(cells);
 }
 
-fn print_usage(mut table: Table, app: &mut App, used: &UsageResult) -> Result<(), Error> {
+fn print_usage(mut table: Table, app: &mut App, params: &UsageParams, used: &UsageResult) -> Result<(), Error> {
     if used.days.is_empty() {
-        app.stderr.line("no model calls");
-        print_imported_hint(app, used);
+        app.stderr.line(if used.has_imported { "no model calls by agents of Chorus" } else { "no model calls" });
+        print_imported_hint(app, params, used);
         return Ok(());
     }
     for row in &used.days {
@@ -184,49 +185,87 @@ fn print_usage(mut table: Table, app: &mut App, used: &UsageResult) -> Result<()
     }
     add_total(&mut table, 4, &used.total);
     table.write(&mut app.stdout)?;
-    print_notes(app, &used.total)?;
-    print_imported_hint(app, used);
+    print_notes(app, used)?;
+    print_imported_hint(app, params, used);
     Ok(())
 }
 
 /// Says that there is usage which the table leaves out.
-fn print_imported_hint(app: &mut App, used: &UsageResult) {
-    if used.has_imported {
-        app.stderr
-            .hint("captured and imported conversations are not included; to include them: chorusctl usage --by source");
+fn print_imported_hint(app: &mut App, params: &UsageParams, used: &UsageResult) {
+    if !used.has_imported {
+        return;
     }
+    let mut command = "chorusctl usage".to_owned();
+    command.extend(params.agent.iter().map(|agent| format!(" {}", shell_word(agent))));
+    command.extend(params.since.iter().map(|since| format!(" --since {}", shell_word(since))));
+    let count = match used.imported_calls {
+        0 => String::new(),
+        calls => format!(" ({})", pluralize(calls, "call")),
+    };
+    app.stderr.hint(&format!(
+        "captured and imported conversations{count} are not included; to include them: {command} --by source"
+    ));
 }
 
 /// Explains the numbers of a table.
-fn print_notes(app: &mut App, total: &UsageSums) -> Result<(), Error> {
+fn print_notes(app: &mut App, used: &UsageResult) -> Result<(), Error> {
+    let total = &used.total;
+    app.stdout.flush()?;
     if total.estimated_calls > 0 {
-        app.stdout.flush()?;
         let calls = pluralize(total.estimated_calls, "call");
         app.stderr.line(&format!("{calls} with estimated token counts: not reported by the server, or cut off"));
     }
     if total.lower_bound_calls > 0 {
-        app.stdout.flush()?;
         let calls = pluralize(total.lower_bound_calls, "call");
         app.stderr.line(&format!("{calls} with more output tokens than the program recorded"));
     }
-    if total.unpriced_calls > 0 {
-        app.stdout.flush()?;
+    if let [name, others @ ..] = &*used.cached_as_input {
         app.stderr.line(&format!(
-            "{} without a known price, not included in the cost",
-            pluralize(total.unpriced_calls, "call")
+            "input from the cache costs as much as other input: the price of {}{} has no cache_read",
+            sanitize::one_line(name),
+            and_others(others.len())
         ));
-        app.stderr.hint("set a price in config.toml: [prices.\"provider/model\"]");
+        app.stderr.hint(&price_command(name, "cache_read"));
+    }
+    if total.unpriced_calls > 0 {
+        let calls = pluralize(total.unpriced_calls, "call");
+        let Some((name, others)) = used.unpriced_models.split_first() else {
+            app.stderr.line(&format!("{calls} without a known price, not included in the cost"));
+            app.stderr.hint("set a price in config.toml: [prices.\"provider/model\"]");
+            return Ok(());
+        };
+        let models = format!("{}{}", sanitize::one_line(name), and_others(others.len()));
+        app.stderr.line(&format!("{calls} without a known price, not included in the cost: {models}"));
+        app.stderr
+            .hint("set its prices in US dollars per million tokens, which are [prices.\"MODEL\"] in config.toml:");
+        for key in ["input", "output", "cache_read"] {
+            app.stderr.line(&format!("  {}", price_command(name, key)));
+        }
     }
     Ok(())
 }
 
+fn and_others(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " and another one".to_owned(),
+        count => format!(" and {count} others"),
+    }
+}
+
+/// Returns the command that sets a price of a model.
+fn price_command(model: &str, key: &str) -> String {
+    let name = format!("prices.{}.{key}", serde_json::Value::from(sanitize::one_line(model)));
+    format!("chorusctl config set {} PRICE", shell_word(&name))
+}
+
 fn usage_columns(sums: &UsageSums) -> [String; 5] {
-    let cached = if sums.cache_read_tokens == 0 { String::new() } else { sums.cache_read_tokens.to_string() };
+    let cached = if sums.cache_read_tokens == 0 { String::new() } else { group_digits(sums.cache_read_tokens) };
     [
-        sums.calls.to_string(),
-        sums.input_tokens.to_string(),
+        group_digits(sums.calls),
+        group_digits(sums.input_tokens),
         cached,
-        sums.output_tokens.to_string(),
+        group_digits(sums.output_tokens),
         sums.cost_usd.map_or_else(|| "?".to_owned(), format_dollars),
     ]
 }

@@ -45,6 +45,15 @@ pub struct UsageResult {
     /// There is usage of imported or captured conversations, and `total` does not contain it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_imported: bool,
+    /// Calls of imported or captured conversations that `total` does not contain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub imported_calls: u64,
+    /// Names under which `[prices]` needs the prices of models with calls of unknown price, those with the most calls first.
+    #[omit_empty]
+    pub unpriced_models: Vec<String>,
+    /// Names in `[prices]` without `cache_read`, although input was read from the cache: it counts at the price of other input.
+    #[omit_empty]
+    pub cached_as_input: Vec<String>,
 }
 
 /// The calls of a program, for a project, by a model or on a day.

@@ -200,15 +200,51 @@ fn it_is_divided_by_project_model_and_day() {
     assert_eq!((&total["calls"], &total["unpriced_calls"]), (&json!(5), &json!(2)));
     let text = chorusctl(&home, ["usage", "--by", "project"]);
     assert!(text.stderr.contains("2 calls without a known price"), "{}", text.stderr);
+    for key in ["input", "output", "cache_read"] {
+        let command = format!("\n  chorusctl config set 'prices.\"openai/gpt-5-codex\".{key}' PRICE\n");
+        assert!(text.stderr.contains(&command), "{}", text.stderr);
+    }
     let text = text.expect_success();
     assert!(text.lines().next().is_some_and(|line| line.starts_with("PROJECT") && line.contains("SOURCE")), "{text}");
-    assert!(text.lines().last().is_some_and(|line| line.starts_with("total") && line.contains("7655")), "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("total") && line.contains("7,655")), "{text}");
     let lines = chorusctl(&home, ["--format", "jsonl", "usage", "--by", "model"]).expect_success();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     let since = chorusctl(&home, ["--json", "usage", "--by", "source", "--since", "2026-01-03"]).expect_json();
     assert_eq!(since["total"]["calls"], 2);
     let of_agent = chorusctl(&home, ["--json", "usage", "claude-code", "--by", "source"]).expect_json();
     assert_eq!(of_agent["total"]["calls"], 3);
+}
+
+/// The commands that the hints name, entered as they are with a number, are all that is needed.
+#[test]
+fn the_prices_that_hints_name_are_those_that_count() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    Talk::new(FIRST, "/home/mara/shop").turn("one").import(&home);
+    let said = chorusctl(&home, ["usage", "--by", "source"]).stderr;
+    let keys: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("  chorusctl config set '")?.strip_suffix("' PRICE"))
+        .collect();
+    assert_eq!(keys.len(), 3, "{said}");
+    for (key, price) in keys.iter().zip(["5", "25"]) {
+        chorusctl(&home, ["config", "set", key, price]).expect_success();
+    }
+    // Without a price of its own, input from the cache costs ten times as much as it should.
+    let said = chorusctl(&home, ["usage", "--by", "source"]).stderr;
+    assert!(said.contains("the price of anthropic/claude-opus-4-5 has no cache_read"), "{said}");
+    assert!(said.contains(&format!("chorusctl config set '{}' PRICE", keys[2])) && !said.contains("unknown"), "{said}");
+    chorusctl(&home, ["config", "set", keys[2], "0.5"]).expect_success();
+    let said = chorusctl(&home, ["usage", "--by", "source"]).stderr;
+    assert!(!said.contains("cache_read") && !said.contains("without a known price"), "{said}");
+    let cost = by(&home, "source").1["cost_usd"].clone();
+    // What is written to the cache costs as much as other input.
+    near(&cost, (400.0 * 5.0 + 2000.0 * 0.5 + 40.0 * 25.0) / 1e6);
+    // The last price that is removed leaves nothing that counts as free.
+    for key in keys {
+        chorusctl(&home, ["config", "unset", key]).expect_success();
+    }
+    assert_eq!(by(&home, "source").1["unpriced_calls"], 1);
 }
 
 #[test]
@@ -249,7 +285,10 @@ fn our_own_agents_are_a_source_and_their_usage_alone_stays_as_it_was() {
     assert!(!chorusctl(&home, ["usage"]).stderr.contains("--by source"));
     Talk::new(FIRST, "/home/mara/shop").turn("one").import(&home);
     let own = chorusctl(&home, ["usage"]);
+    assert!(own.stderr.contains("(1 call) are not included"), "{}", own.stderr);
     assert!(own.stderr.contains("chorusctl usage --by source"), "{}", own.stderr);
+    let since = chorusctl(&home, ["usage", "--since", "20000d"]).stderr;
+    assert!(since.contains("chorusctl usage --since 20000d --by source"), "{since}");
     let own = chorusctl(&home, ["--json", "usage"]).expect_json();
     assert_eq!((&own["total"]["calls"], &own["has_imported"]), (&json!(1), &json!(true)));
     let (groups, total) = by(&home, "source");

@@ -5,32 +5,48 @@
 
 use chorus_config::Price;
 
-/// Returns the price of the model `name`: that of the same name, otherwise that of the same model. `None` if several with
-/// different prices fit.
-pub(crate) fn find<'a>(name: &str, prices: impl Iterator<Item = (&'a str, Price)> + Clone) -> Option<Price> {
+/// Returns the price of the model `name`, and the name that the table has for it: that of the same name, otherwise that of the same
+/// model. `None` if several with different prices fit.
+pub(crate) fn find<'a>(name: &str, prices: impl Iterator<Item = (&'a str, Price)> + Clone) -> Option<(&'a str, Price)> {
     let model = last_part(name);
     let same_name = prices.clone().filter(|(other, _)| last_part(other) == model);
     match only_price(same_name) {
         Match::None => {}
-        Match::One(price) => return Some(price),
+        Match::One(found) => return Some(found),
         Match::Several => return None,
     }
     let wanted = plain_name(model);
     match only_price(prices.filter(|(other, _)| plain_name(last_part(other)) == wanted)) {
-        Match::One(price) => Some(price),
+        Match::One(found) => Some(found),
         Match::None | Match::Several => None,
     }
 }
 
-enum Match {
+/// Returns a name by which a price for the model `name` can be set, so that [`find`] finds it for all snapshots of the model.
+pub(crate) fn settable_name(name: &str) -> String {
+    let model = plain_name(last_part(name));
+    let begins_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
+    let provider = if begins_with(&["claude"]) {
+        "anthropic"
+    } else if begins_with(&["gpt", "codex", "chatgpt", "o1", "o3", "o4"]) {
+        "openai"
+    } else if begins_with(&["gemini"]) {
+        "google"
+    } else {
+        name.split('/').next().filter(|provider| *provider != name && !provider.is_empty()).unwrap_or("any")
+    };
+    format!("{provider}/{model}")
+}
+
+enum Match<'a> {
     None,
-    One(Price),
+    One((&'a str, Price)),
     Several,
 }
 
-fn only_price<'a>(mut prices: impl Iterator<Item = (&'a str, Price)>) -> Match {
-    let Some((_, first)) = prices.next() else { return Match::None };
-    if prices.all(|(_, price)| price == first) { Match::One(first) } else { Match::Several }
+fn only_price<'a>(mut prices: impl Iterator<Item = (&'a str, Price)>) -> Match<'a> {
+    let Some(first) = prices.next() else { return Match::None };
+    if prices.all(|(_, price)| price == first.1) { Match::One(first) } else { Match::Several }
 }
 
 /// Returns the name without providers.
@@ -72,7 +88,7 @@ mod tests {
             ("openai/gpt-5-codex", price(1.0)),
             ("router/google/gemini-2.5-pro", price(2.0)),
         ];
-        let find = |name| find(name, table.iter().copied()).map(|price| price.input);
+        let find = |name| find(name, table.iter().copied()).map(|(_, price)| price.input);
         for (name, input) in [
             ("claude-opus-4-5", Some(5.0)),
             ("claude-opus-4-5-20251101", Some(5.0)),
@@ -94,9 +110,25 @@ mod tests {
     fn of_several_models_with_a_name_none_is_chosen_unless_they_cost_the_same() {
         let table = |other| [("a/m", price(1.0)), ("b/m", price(other))];
         assert_eq!(find("m", table(2.0).into_iter()), None);
-        assert_eq!(find("m", table(1.0).into_iter()), Some(price(1.0)));
+        assert_eq!(find("m", table(1.0).into_iter()), Some(("a/m", price(1.0))));
         // The exact name comes first.
         let dated = [("a/m-20250101", price(3.0)), ("a/m", price(1.0))];
-        assert_eq!(find("m-20250101", dated.into_iter()), Some(price(3.0)));
+        assert_eq!(find("m-20250101", dated.into_iter()), Some(("a/m-20250101", price(3.0))));
+    }
+
+    #[test]
+    fn a_price_is_found_by_the_name_under_which_it_can_be_set() {
+        for (name, settable) in [
+            ("claude-opus-4-5-20251101", "anthropic/claude-opus-4-5"),
+            ("bedrock/anthropic/Claude-Opus-4.5", "anthropic/claude-opus-4-5"),
+            ("gpt-5-codex", "openai/gpt-5-codex"),
+            ("gemini-2.5-pro", "google/gemini-2-5-pro"),
+            ("fake/fake-1", "fake/fake-1"),
+            ("big-pickle", "any/big-pickle"),
+        ] {
+            assert_eq!(settable_name(name), settable);
+            let table = [(settable, price(2.0))];
+            assert_eq!(find(name, table.into_iter()), Some((settable, price(2.0))), "{name}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The public interface of the part: lists models and calls them.
 
+mod prices;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -11,7 +13,7 @@ use chorus_base::Secret;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::{Mutex, RwLock};
 use chorus_clock::Clock;
-use chorus_config::{Config, Price, Provider, ProviderKind};
+use chorus_config::{Config, Provider, ProviderKind};
 use chorus_proto::Attachment;
 use chorus_redact::Redactor;
 use futures_util::future::BoxFuture;
@@ -21,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 use super::api_key::{self, KeyStatus};
 use super::call_runner::ModelCall;
 use super::error::{CallError, ErrorClass};
-use super::foreign_price;
 use super::learned_limits::{AmendedRequest, LearnedLimits};
 use super::model_catalog::{DiscoveryStatus, ModelCatalog};
 use super::model_discovery::{self, LocalServer};
@@ -367,28 +368,6 @@ impl Models {
         }
         let Provider { kind, .. } = self.provider(&target.provider)?;
         providers::images::image_problem(attachment, kind)
-    }
-
-    /// Returns the price of a model: the configured one, else the one that its provider lists.
-    #[must_use]
-    pub fn price(&self, target: &ModelRef) -> Option<Price> {
-        self.settings().prices.get(&target.to_string()).copied().or_else(|| {
-            let found = self.catalog.read();
-            found.provider(&target.provider)?.model(&target.model)?.price
-        })
-    }
-
-    /// Returns the price of a model that another program names, if it is clear which one is meant (`foreign_price.rs`).
-    #[must_use]
-    pub fn price_by_name(&self, name: &str) -> Option<Price> {
-        if let Some(price) = ModelRef::parse(name).and_then(|target| self.price(&target)) {
-            return Some(price);
-        }
-        let (found, settings) = (self.catalog.read(), self.settings());
-        let configured = settings.prices.iter().map(|(name, price)| (name.as_str(), *price));
-        let listed = found.providers.iter().flat_map(|provider| &provider.models);
-        let listed = listed.filter_map(|model| Some((model.id.as_str(), model.price?)));
-        foreign_price::find(name, configured).or_else(|| foreign_price::find(name, listed))
     }
 
     /// The result of the last discovery.

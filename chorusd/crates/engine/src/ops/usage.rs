@@ -1,6 +1,7 @@
 //! The operation `usage`.
 
 mod grouped;
+mod price_gaps;
 
 use std::sync::Arc;
 
@@ -10,7 +11,10 @@ use chorus_clock::Clock;
 use chorus_llm::Models;
 use chorus_proto::methods::usage::{UsageBy, UsageDay, UsageParams, UsageResult, UsageSums};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
+use self::price_gaps::PriceGaps;
 use super::context::history::parse_since;
 use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
@@ -26,21 +30,24 @@ pub async fn usage(
     clock: &Clock,
     params: UsageParams,
 ) -> Result<UsageResult> {
-    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
+    let zone = tracker.time_zone().clone();
+    let since = params.since.as_deref().map(|text| parse_whole_days(text, clock.now(), &zone)).transpose()?;
     let ids = match &params.agent {
         Some(name) => agents_named(agents, &catalog.usage, name).await?,
         None => Vec::new(),
     };
     let by_conversation = params.by == Some(UsageBy::Conversation);
-    let zone = tracker.time_zone().clone();
     let filter = UsageFilter { agents: ids, since, zone, by_conversation };
     if let Some(by) = params.by.filter(|_| !by_conversation) {
         return grouped::usage((catalog, models), by, filter).await;
     }
+    let imported = filter.clone();
     let rows = catalog.usage.list_daily(filter).await?;
     let mut total = UsageTotals::default();
+    let mut gaps = PriceGaps::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
+        gaps.add_own(models, &row.model, &row.sums);
         let conversation = by_conversation.then(|| {
             let key = ConversationKey::from_stored(row.agent_id, row.conversation_id);
             let name = agents.conversations.name(key);
@@ -49,12 +56,27 @@ pub async fn usage(
         let sums = to_usage_sums(&row.sums);
         UsageDay { day: row.day, agent: row.agent_name, conversation, model: row.model, sums }
     });
+    let days = days.collect();
+    let has_imported = !catalog.imported_usage.is_empty().await?;
+    let imported_calls = if has_imported { grouped::count_imported_calls(catalog, imported).await? } else { 0 };
     Ok(UsageResult {
-        days: days.collect(),
+        days,
         groups: Vec::new(),
         total: to_usage_sums(&total),
-        has_imported: !catalog.imported_usage.is_empty().await?,
+        has_imported,
+        imported_calls,
+        unpriced_models: gaps.unpriced_models(),
+        cached_as_input: gaps.cached_as_input(),
     })
+}
+
+/// Parses a time as [`parse_since`] does; a number of days starts with the midnight before, so that the first day is not cut.
+fn parse_whole_days(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp> {
+    const DAY: u64 = 24 * 60 * 60;
+    let since = parse_since(text, now)?;
+    let back = humantime::parse_duration(text.trim()).ok().filter(|back| back.as_secs() >= DAY);
+    let midnight = || since.to_zoned(zone.clone()).start_of_day().ok().map(|start| start.timestamp());
+    Ok(back.filter(|back| back.as_secs().is_multiple_of(DAY)).and_then(|_| midnight()).unwrap_or(since))
 }
 
 /// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.

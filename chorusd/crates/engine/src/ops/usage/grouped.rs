@@ -10,6 +10,7 @@ use chorus_proto::Usage;
 use chorus_proto::methods::usage::{UsageBy, UsageGroup, UsageResult};
 use jiff::civil::Date;
 
+use super::price_gaps::PriceGaps;
 use super::to_usage_sums;
 
 /// The source of what our own agents used.
@@ -31,7 +32,9 @@ pub(super) async fn usage(
     filter: UsageFilter,
 ) -> Result<UsageResult> {
     let mut groups = BTreeMap::<GroupKey, UsageTotals>::new();
+    let mut gaps = PriceGaps::default();
     for row in catalog.usage.list_daily(filter.clone()).await? {
+        gaps.add_own(models, &row.model, &row.sums);
         let key = GroupKey {
             source: OWN_SOURCE.to_owned(),
             model: (by == UsageBy::Model).then_some(row.model),
@@ -48,6 +51,7 @@ pub(super) async fn usage(
     let UsageFilter { agents, since, zone, .. } = filter;
     for row in catalog.imported_usage.sums(ImportedUsageFilter { agents, since, zone, division }).await? {
         let sums = priced(models, &row.model, &row.sums);
+        gaps.add_imported(models, &row.model, &sums);
         let key = GroupKey {
             source: row.program,
             project: row.project,
@@ -65,7 +69,23 @@ pub(super) async fn usage(
         let GroupKey { source, project, model, day } = key;
         UsageGroup { source, project, model, day, sums: to_usage_sums(&sums) }
     });
-    Ok(UsageResult { days: Vec::new(), groups: groups.collect(), total: to_usage_sums(&total), has_imported: false })
+    Ok(UsageResult {
+        days: Vec::new(),
+        groups: groups.collect(),
+        total: to_usage_sums(&total),
+        has_imported: false,
+        imported_calls: 0,
+        unpriced_models: gaps.unpriced_models(),
+        cached_as_input: gaps.cached_as_input(),
+    })
+}
+
+/// Counts the calls of imported and captured conversations.
+pub(super) async fn count_imported_calls(catalog: &Catalog, filter: UsageFilter) -> Result<u64> {
+    let UsageFilter { agents, since, zone, .. } = filter;
+    let filter = ImportedUsageFilter { agents, since, zone, division: ImportedDivision::None };
+    let rows = catalog.imported_usage.sums(filter).await?;
+    Ok(rows.iter().map(|row| row.sums.calls).sum())
 }
 
 /// Orders by cost, then by tokens, the highest first.
