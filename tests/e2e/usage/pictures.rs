@@ -65,6 +65,9 @@ fn a_page_has_charts_and_needs_nothing_else() {
     }
     assert!(page.contains("/home/mara/&lt;script&gt;x&lt;b&gt;") && !page.contains("<script"), "{page}");
     assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("://"), "it loads nothing: {page}");
+    let nowhere = chorusctl(&home, ["usage", "--html", "--output", "/proc/nowhere/deep/u.html"]);
+    assert_ne!(nowhere.status, 0);
+    assert!(nowhere.stderr.contains("cannot create the directory: /proc/nowhere/deep: "), "{}", nowhere.stderr);
     for args in [["usage", "--output", path], ["usage", "--html", "--json"]] {
         chorusctl(&home, args).expect_failure(2);
     }

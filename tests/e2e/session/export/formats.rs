@@ -123,6 +123,37 @@ fn what_cannot_be_meant_is_refused() {
     assert!(!output.exists(), "nothing is made for nothing");
 }
 
+/// The name of the output says a format, and if it is a file.
+#[test]
+fn an_output_whose_name_says_something_else_is_refused() {
+    let home = home();
+    let (_daemon, saved) = talked(&home);
+    let id = &*saved.header.session_id;
+    let at = |name: &str| home.temp_dir().join(name).to_str().expect("a path").to_owned();
+    let refused = |args: &[&str]| {
+        let said = chorusctl(&home, args);
+        assert_eq!(said.status, 2, "{said:?}");
+        said.stderr
+    };
+    let several = refused(&["export", id, "latest", "--as", "md", "--output", &at("one.md")]);
+    assert!(several.contains("several conversations need a directory"), "{several}");
+    assert!(several.contains(&format!("--output {}/\n", at("one"))), "{several}");
+    let all = refused(&["export", "--output", &at("all.html"), "--since", "7d"]);
+    assert!(all.contains("several conversations need a directory"), "{all}");
+    let unknown = refused(&["export", id, "--output", &at("a.xyz")]);
+    assert!(unknown.contains(".xyz names no format") && unknown.contains("--as md"), "{unknown}");
+    let project = refused(&["export", id, "--as", "html", "--project", "/srv"]);
+    assert!(project.contains("does not select conversations"), "{project}");
+    for name in ["one.md", "all.html", "a.xyz"] {
+        assert!(!std::path::Path::new(&at(name)).exists(), "{name}");
+    }
+    // A format that is named is written to any file, and a slash makes any name that of a directory.
+    chorusctl(&home, ["export", id, "--as", "md", "--output", &at("a.xyz")]).expect_success();
+    chorusctl(&home, ["export", id, "latest", "--as", "md", "--output", &format!("{}/", at("v1.md"))]).expect_success();
+    assert!(std::path::Path::new(&at("v1.md")).is_dir());
+    chorusctl(&home, ["export", id, "--output", &at("plain")]).expect_success();
+}
+
 #[test]
 fn a_file_that_is_given_alone_gets_the_live_conversation_and_is_never_replaced() {
     let home = home();

@@ -53,6 +53,23 @@ fn import_again(home: &Home, text: &str) -> String {
     chorusctl(home, ["--agent", &agent, "export", id, "--as", "jsonl"]).expect_success()
 }
 
+/// An index sorts as `history` does: a conversation has the date of its end, whenever it was imported.
+#[test]
+fn an_index_has_the_date_of_the_conversation() {
+    let home = home();
+    let (_daemon, _server) = continued(&home);
+    let pages = home.temp_dir().join("pages");
+    let to = pages.to_str().expect("a path");
+    chorusctl(&home, ["--agent", "shop", "export", "--as", "html", "--output", to]).expect_success();
+    chorusctl(&home, ["export", ID, "--as", "html", "--output", to]).expect_success();
+    let index = std::fs::read_to_string(pages.join("index.html")).expect("an index");
+    let (_, imported) = index.split_once("<h2>November 2025</h2>").expect("the month of the conversation");
+    assert_eq!(imported.matches("<li>").count(), 1, "{index}");
+    assert!(imported.contains("2025-11-03 00:10 UTC"), "{index}");
+    // What was saved here is above it.
+    assert_eq!(index.matches("<h2>").count(), 2, "{index}");
+}
+
 #[test]
 fn each_reply_has_the_name_and_the_model_of_whoever_wrote_it() {
     let home = home();

@@ -57,7 +57,7 @@ impl OutputDir {
             return Ok(WriteOutcome::Unchanged);
         }
         let dir = target.parent().unwrap_or(Path::new("."));
-        self.create_dir(dir).map_err(|e| failed(&e))?;
+        self.create_dir(dir).map_err(|error| dir_error(dir, &error))?;
         if self.supports_tmpfile.load(Ordering::Relaxed) && there.is_none() {
             match write_unnamed(dir, &target, bytes) {
                 Ok(()) => return Ok(WriteOutcome::Written),
@@ -86,6 +86,16 @@ impl OutputDir {
             made.insert(dir.to_owned());
         }
         Ok(())
+    }
+}
+
+/// Returns the error for a directory that cannot be created. If that is refused, it names the first directory above it that exists.
+fn dir_error(dir: &Path, error: &io::Error) -> Error {
+    let above = dir.ancestors().skip(1).find(|above| above.is_dir());
+    match above.filter(|_| error.kind() == io::ErrorKind::PermissionDenied && !dir.exists()) {
+        Some(above) => Error::for_file(&above.to_string_lossy(), error)
+            .with_context(&format!("cannot create the directory {}", dir.display())),
+        None => Error::for_file(&dir.to_string_lossy(), error).with_context("cannot create the directory"),
     }
 }
 

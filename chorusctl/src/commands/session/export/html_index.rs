@@ -30,7 +30,8 @@ struct Page {
     title: String,
     agent: String,
     model: String,
-    saved: String,
+    /// When the conversation was held last; `history` sorts by it.
+    held: String,
     messages: u64,
     tags: String,
 }
@@ -47,7 +48,7 @@ pub(super) fn may_replace(index: &Path) -> bool {
 pub(super) fn render(directory: &Path) -> Result<String, Error> {
     let mut pages = Vec::new();
     collect_pages(directory, "", &mut pages)?;
-    pages.sort_unstable_by(|a, b| b.saved.cmp(&a.saved).then_with(|| a.path.cmp(&b.path)));
+    pages.sort_unstable_by(|a, b| b.held.cmp(&a.held).then_with(|| a.path.cmp(&b.path)));
     let agent = pages.first().map(|page| page.agent.clone()).unwrap_or_default();
     let one_agent = pages.iter().all(|page| page.agent == agent);
     let title =
@@ -64,7 +65,7 @@ pub(super) fn render(directory: &Path) -> Result<String, Error> {
     );
     let mut month = "";
     for page in &pages {
-        let of_page = page.saved.get(..7).unwrap_or_default();
+        let of_page = page.held.get(..7).unwrap_or_default();
         if month != of_page || html.ends_with("<main>\n") {
             let end = if html.ends_with("<main>\n") { "" } else { "</ul>\n" };
             month = of_page;
@@ -81,10 +82,10 @@ pub(super) fn render(directory: &Path) -> Result<String, Error> {
 
 fn render_entry(page: &Page, one_agent: bool) -> String {
     let agent = if one_agent { "" } else { &page.agent };
-    let saved = page.saved.get(..16).map(|at| format!("{} UTC", at.replace('T', " "))).unwrap_or_default();
+    let held = page.held.get(..16).map(|at| format!("{} UTC", at.replace('T', " "))).unwrap_or_default();
     let count = pluralize(page.messages, "message");
     let facts: Vec<&str> =
-        [agent, &page.model, &saved, &count, &page.tags].into_iter().filter(|it| !it.is_empty()).collect();
+        [agent, &page.model, &held, &count, &page.tags].into_iter().filter(|it| !it.is_empty()).collect();
     format!(
         "<li><a href=\"{}\">{}</a>\n<span class=\"line\">{}</span></li>\n",
         page.path,
@@ -155,7 +156,8 @@ fn parse_page(head: &str, path: String) -> Option<Page> {
         path,
         agent: field("agent"),
         model: field("model"),
-        saved: field("saved"),
+        // Pages of earlier versions only say when the conversation was saved.
+        held: Some(field("held")).filter(|held| !held.is_empty()).unwrap_or_else(|| field("saved")),
         messages: field("messages").parse().unwrap_or_default(),
         tags: field("tags")
             .split(", ")

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectResult};
+use chorus_proto::shell_word::shell_word;
 use clap::ValueEnum;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -40,7 +41,7 @@ pub use session_text::fetch_pieces;
 /// One named session is written to standard output unless a file is given: `export SESSION page.html` writes a web page, `export page.html`
 /// one of the live conversation. An existing file is replaced only with --output.
 /// Several are written to a directory, one file each, named
-/// after the session; with --as html, index.html lists the pages in it. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
+/// after the session; with --as html, index.html lists the pages in it by the date of the conversation. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
 /// printed, so you can run it from cron:
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
@@ -61,7 +62,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
     /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page), claude-code, codex, gemini or
-    /// opencode (a conversation of that tool) [default: by the name of the output file, otherwise json]
+    /// opencode (a conversation of that tool) [default: by the name of the output file; json if that has no extension]
     #[arg(long = "as", value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
     /// With --as md: leave out the block of data at the end, from which an import restores times, ids and tool calls
@@ -145,10 +146,13 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
         return coding_tool::export(args, app, tool);
     }
     if args.project.is_some() {
-        return Err(Error::usage("--project is for the conversations of other tools")
-            .with_hint("for example with --as claude-code"));
+        return Err(Error::usage(
+            "--project is the directory in which a coding tool continues the conversation; it does not select conversations",
+        )
+        .with_hint("use it with --as claude-code, codex, gemini or opencode, or leave it out"));
     }
     let one = args.sessions.len() == 1;
+    check_output_name(&args, one)?;
     match args.output.clone().filter(|output| output != Path::new("-")) {
         Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
         Some(output) => export_to_file(args, app, form, &output),
@@ -157,6 +161,32 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
             "the live conversation to a file: chorusctl export page.html; all to a directory: --output DIR",
         )),
     }
+}
+
+/// Refuses an output whose name says something else than what would be written: a file of a format for several sessions, or one of an
+/// unknown format for one.
+fn check_output_name(args: &Args, one: bool) -> Result<(), Error> {
+    let Some(output) = args.output.as_deref().filter(|output| *output != Path::new("-")) else { return Ok(()) };
+    if output.is_dir() || ends_in_slash(output) {
+        return Ok(());
+    }
+    let shown = output.to_string_lossy();
+    if !one && names_file(output) {
+        return Err(Error::usage(format!("{shown} is the name of a file, and several conversations need a directory"))
+            .with_hint(format!(
+                "name a directory: --output {}",
+                shell_word(&format!("{}/", output.with_extension("").to_string_lossy()))
+            )));
+    }
+    if one
+        && args.form.is_none()
+        && form_of_name(output).is_none()
+        && let Some(extension) = output.extension()
+    {
+        return Err(Error::usage(format!("{shown}: .{} names no format of an export", extension.to_string_lossy()))
+            .with_hint("name the format, for example --as md, or a file that ends with .json, .jsonl, .md or .html"));
+    }
+    Ok(())
 }
 
 /// Takes the file from `export page.html` and `export SESSION page.html`. Without a session it gets the live

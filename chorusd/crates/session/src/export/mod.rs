@@ -79,6 +79,13 @@ impl Export<'_> {
         self.first_at.filter(is_older).unwrap_or(started_at)
     }
 
+    /// Returns when the conversation was held last, by which lists are sorted. An import of an earlier version only says when the
+    /// conversation began.
+    fn held_at(&self) -> Timestamp {
+        let SessionHeader { source, trigger, started_at, .. } = self.header;
+        if source.is_none() && *trigger == Trigger::Import { *started_at } else { self.header.held_at() }
+    }
+
     /// Says when and why the session was saved, with the time as `format` writes it.
     fn saved_line(&self, separator: &str, format: impl FnOnce(Timestamp) -> String) -> String {
         let SessionHeader { saved_at, trigger, .. } = self.header;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use chorus_proto::{Item, SessionHeader, SessionSource, TokenPair};
+use chorus_proto::{Item, SessionSource, TokenPair};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -29,7 +29,7 @@ pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta name=\"generator\" content=\"Chorus\">\n\
          <title>{title}</title>\n{}<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>",
-        index_fields(header)
+        index_fields(text)
     )?;
     let messages = match header.message_count {
         1 => "1 message".to_owned(),
@@ -61,7 +61,8 @@ pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
 }
 
 /// Returns what the index page of a directory shows of this page, as elements of the head.
-fn index_fields(header: &SessionHeader) -> String {
+fn index_fields(text: &Export<'_>) -> String {
+    let header = text.header;
     let mut fields = String::new();
     let mut field = |name: &str, value: &str| {
         fields.push_str(&format!("<meta name=\"chorus:{name}\" content=\"{}\">\n", escape(&truncate_line(value, 200))));
@@ -71,6 +72,7 @@ fn index_fields(header: &SessionHeader) -> String {
         field("model", model);
     }
     field("saved", &header.saved_at.to_string());
+    field("held", &text.held_at().to_string());
     field("messages", &header.message_count.to_string());
     if !header.tags.is_empty() {
         field("tags", &header.tags.join(", "));
