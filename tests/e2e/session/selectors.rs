@@ -112,6 +112,33 @@ fn slugs_words_and_tags_name_a_session() {
     assert!(long.contains("Rate limiter of the gateway #billing"), "{long}");
 }
 
+/// A part of a title is a word of it where its script has no spaces, and letters with accents keep their base in the name.
+#[test]
+fn titles_in_any_script_are_found_by_their_words() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let moved = client.save("a", "数据库迁移计划").header;
+    client.append("a", "two");
+    let cafe = client.save("a", "Größe des Cafés").header;
+    for (selector, id) in [
+        ("迁移", moved.id),
+        ("数据库", moved.id),
+        ("数据库迁移计划", moved.id),
+        ("cafés", cafe.id),
+        ("GRÖßE", cafe.id),
+        ("grosse-des", cafe.id),
+    ] {
+        assert_eq!(get(&mut client, selector).expect(selector).header.id, id, "{selector}");
+    }
+    assert!(cafe.session_id.ends_with("_grosse-des-cafes"), "{}", cafe.session_id);
+    for part in ["größ", "库计"] {
+        assert_eq!(expect_error_kind(get(&mut client, part)), ErrorKind::SessionNotFound, "{part}");
+    }
+}
+
 /// Cron saves with the same description each time, with or without something new.
 #[test]
 fn a_name_of_several_saves_lists_them_and_never_means_the_oldest() {
@@ -124,7 +151,8 @@ fn a_name_of_several_saves_lists_them_and_never_means_the_oldest() {
     assert!(!save().contains("unchanged"));
     let first = get(&mut client, "nightly").expect("the only one");
     let said = save();
-    let unchanged = format!("\nunchanged since {} ({})\n", first.header.session_id, first.short_id);
+    let unchanged =
+        format!("\nunchanged since {} ({}); this is a copy of it\n", first.header.session_id, first.short_id);
     assert!(said.contains("_nightly-2 (") && said.contains(&unchanged), "{said}");
     let shown = chorusctl(&home, ["show", "nightly"]);
     assert_eq!(shown.status, 7, "{shown:?}");

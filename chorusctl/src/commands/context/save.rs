@@ -66,7 +66,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     format::print_saved(&mut app.stdout, &saved.session)?;
     if let Some(before) = &saved.unchanged_since {
-        let line = format!("unchanged since {}", format::session_name(&app.stdout, before));
+        let line = format!("unchanged since {}; this is a copy of it", format::session_name(&app.stdout, before));
         app.stdout.status_line(&line)?;
     }
     if saved.cleared { app.stdout.status_line("cleared the conversation") } else { Ok(()) }

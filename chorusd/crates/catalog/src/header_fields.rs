@@ -100,14 +100,27 @@ impl<'a> HeaderFields<'a> {
     }
 }
 
-/// Returns true if `words` occur in `title` and are not a part of longer words there.
+/// Returns true if `words` occur in `title` and are not a part of longer words there. In scripts without spaces between words, each
+/// letter is one.
 #[must_use]
 pub fn has_words(title: &str, words: &str) -> bool {
+    let continues = |outside: Option<char>, edge: Option<char>| {
+        outside.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c)) && !edge.is_some_and(is_unspaced)
+    };
     title.match_indices(words).any(|(at, found)| {
         let before = title[..at].chars().next_back();
         let after = title[at + found.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+        !continues(before, found.chars().next()) && !continues(after, found.chars().next_back())
     })
+}
+
+/// Returns true for letters of scripts that put no spaces between words, and of Korean, which adds particles to words.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0e00..=0x0eff // Thai, Lao
+        | 0x1100..=0x11ff | 0x3040..=0x30ff | 0x3130..=0x318f | 0x31f0..=0x31ff // Hangul, Kana
+        | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff66..=0xff9f
+        | 0x20000..=0x323af)
 }
 
 #[cfg(test)]
@@ -135,6 +148,22 @@ mod tests {
             assert!(!matches(header, &[word], None), "{word}");
         }
         assert!(matches(header, &["größe", "slug"], None) && !matches(header, &["größe", "nothing"], None));
+    }
+
+    #[test]
+    fn words_of_a_title_are_whole_unless_its_script_has_no_spaces() {
+        for (title, words, found) in [
+            ("a refactoring", "refactor", false),
+            ("a refactor.", "refactor", true),
+            ("数据库迁移计划", "迁移", true),
+            ("数据库迁移计划", "计划", true),
+            ("迁移postgres数据库", "postgres", true),
+            ("迁移postgresql数据库", "postgres", false),
+            ("데이터베이스를 옮기기", "데이터베이스", true),
+            ("größen", "größe", false),
+        ] {
+            assert_eq!(has_words(title, words), found, "{words} in {title}");
+        }
     }
 
     #[test]

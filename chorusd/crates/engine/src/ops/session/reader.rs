@@ -290,7 +290,8 @@ impl SessionReader {
 
     /// Finds a session by its slug or the start of it, then by words of its title.
     async fn find_by_words(&self, agents: Vec<Uuid>, scope: &SessionScope, text: &str) -> Result<Option<SessionRow>> {
-        if text.chars().count() < MIN_WORD {
+        // Two characters are a word in some scripts.
+        if text.is_ascii() && text.len() < MIN_WORD {
             return Ok(None);
         }
         let mut with_slug = self.table.list_with_slug(agents.clone(), text.to_owned()).await?;
