@@ -65,6 +65,8 @@ fn as_a_page_it_links_to_the_pages_that_were_exported() {
     let page = fs::read_to_string(&file).expect("a page");
     let links: Vec<&str> = page.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(links, [format!("{}.html", other.header.session_id)]);
+    // It is read on other days.
+    assert!(page.contains(&last.header.saved_at.to_string()[..10]) && !page.contains(" ago"), "{page}");
     // The index lists conversations, and the tree is none.
     chorusctl(&home, ["export", &last.short_id, "--as", "html", "--output", &format!("{pages}/")]).expect_success();
     let index = fs::read_to_string(std::path::Path::new(pages).join("index.html")).expect("an index");
@@ -107,6 +109,12 @@ fn a_branch_says_where_it_leaves_and_what_stands_alone_is_not_drawn() {
     assert!(line("at the end").contains("  at the end  5 messages · "), "{drawn}");
     assert!(!drawn.contains("first alone") && drawn.contains("\nand 2 without a continuation"), "{drawn}");
     assert_eq!(chorusctl(&home, ["session", "tree", "--json"]).expect_json()["total"], 6);
+    // The page says as much, and names an agent only if it has that one's alone.
+    let page = chorusctl(&home, ["session", "tree", "--html"]).expect_success();
+    assert!(page.contains("4 saved conversations, and 2 without a continuation"), "{page}");
+    assert!(page.contains("<h1>Conversations that continue each other</h1>"), "{page}");
+    let page = chorusctl(&home, ["--agent", "a", "session", "tree", "--html", "--all"]).expect_success();
+    assert!(page.contains("<h1>Conversations of a</h1>") && !page.contains("without a continuation"), "{page}");
 }
 
 #[test]

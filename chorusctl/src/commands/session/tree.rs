@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::session_branching::{Tree, TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::branch_points::{BranchPoint, find_branch_points};
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::print_pages;
 use crate::ui::session_tree::{RowKind, layout};
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::pluralize;
+use crate::ui::units::{group_digits, pluralize};
 use crate::ui::{Stdout, Style, sanitize, terminal, text};
 
 /// Narrowest title; on a narrower terminal the facts after it are cut.
@@ -27,7 +28,7 @@ const MIN_TITLE_WIDTH: usize = 16;
 ///
 /// A continuation is shown below the conversation that it continues, with the message at which it branches off. Branches are indented.
 /// Conversations that neither continue another one nor are continued are only shown with --all. `●` is the root of a tree, `◉` the live
-/// conversation, and `✗` one that was deleted or belongs to another agent.
+/// conversation, and `✗` one that was deleted or belongs to another agent; in a pipe, and without UTF-8, they are `*`, `@` and `x`, and other conversations `o`.
 ///
 /// With --html, the tree is a picture on a web page. Written into a directory of `export --as html`, it links to the pages there:
 ///
@@ -75,13 +76,14 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.html {
         let output = args.output.as_deref();
         let directory = output.map(|output| output.parent().unwrap_or(Path::new("")));
-        let title = app.agent();
-        let page = page::render(&mut app.stdout, title.as_deref(), &tree, &points, directory);
+        // Without --agent, imported conversations of other agents are in the tree, too.
+        let agent = app.named_agent();
+        let page = page::render(&mut app.stdout, agent.as_deref(), &tree, &points, hidden, directory);
         return print_page_or_write(app, &page, output);
     }
     print_tree(&mut app.stdout, &tree, &points)?;
     if hidden > 0 {
-        let line = format!("and {} without a continuation (all: chorusctl session tree --all)", hidden);
+        let line = format!("and {} without a continuation (all: chorusctl session tree --all)", group_digits(hidden));
         writeln!(app.stdout, "\n{}", app.stdout.style(Style::Faint, &line))?;
     }
     Ok(())
@@ -126,17 +128,33 @@ fn print_session(
     session: &TreeSession,
     point: Option<&BranchPoint>,
 ) -> Result<(), Error> {
-    let (title, facts) = (session_title(session), session_facts(out, session, point));
+    let (title, facts) = (session_title(session), session_facts(out, session, point, Dates::Relative));
     print_line(out, lead, &sanitize::one_line(&session.short_id), &title, &facts)
 }
 
-/// Returns where a session leaves its parent, its length and its age.
-fn session_facts(out: &mut Stdout, session: &TreeSession, point: Option<&BranchPoint>) -> String {
-    let ago = out.clock().ago(session.ended_at.unwrap_or(session.saved_at));
+/// How times are written: a page is read later than it was written.
+#[derive(Debug, Clone, Copy)]
+enum Dates {
+    Relative,
+    Absolute,
+}
+
+impl Dates {
+    fn format(self, out: &mut Stdout, at: Timestamp) -> String {
+        match self {
+            Self::Relative => out.clock().ago(at),
+            Self::Absolute => out.clock().local_date_time(at),
+        }
+    }
+}
+
+/// Returns where a session leaves its parent, its length and when it was held.
+fn session_facts(out: &mut Stdout, session: &TreeSession, point: Option<&BranchPoint>, dates: Dates) -> String {
+    let when = dates.format(out, session.ended_at.unwrap_or(session.saved_at));
     let leaves = point.map(|point| point.to_string());
     let count = pluralize(session.message_count, "message");
     let cycle = session.cycle.then(|| "cycle of parents".to_owned());
-    [leaves, Some(count), Some(ago), cycle].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    [leaves, Some(count), Some(when), cycle].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Returns the title of a session with its tags.
@@ -150,16 +168,19 @@ fn session_title(session: &TreeSession) -> String {
 }
 
 fn print_live(out: &mut Stdout, lead: &str, live: &TreeLive) -> Result<(), Error> {
-    let facts = live_facts(out, live);
+    let facts = live_facts(out, live, Dates::Relative);
     print_line(out, lead, "live", "", &facts)
 }
 
 /// Returns the length of the live conversation, and when it changed last.
-fn live_facts(out: &mut Stdout, live: &TreeLive) -> String {
-    let ago = out.clock().ago(live.last_activity_at);
-    let unsaved =
-        if live.unsaved == 0 { "no unsaved messages".to_owned() } else { format!("{} unsaved", live.unsaved) };
-    format!("{}, {unsaved} · {ago}", pluralize(live.messages, "message"))
+fn live_facts(out: &mut Stdout, live: &TreeLive, dates: Dates) -> String {
+    let when = dates.format(out, live.last_activity_at);
+    let unsaved = if live.unsaved == 0 {
+        "no unsaved messages".to_owned()
+    } else {
+        format!("{} unsaved", group_digits(live.unsaved))
+    };
+    format!("{}, {unsaved} · {when}", pluralize(live.messages, "message"))
 }
 
 fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {

@@ -8,23 +8,30 @@ use chorus_proto::methods::session_branching::{TreeGap, TreeResult, TreeSession}
 use uuid::Uuid;
 
 use super::branch_points::BranchPoint;
-use super::{describe_gap, live_facts, session_facts, session_title};
+use super::{Dates, describe_gap, live_facts, session_facts, session_title};
 use crate::ui::session_tree::{RowKind, layout};
-use crate::ui::units::pluralize;
+use crate::ui::units::{group_digits, pluralize};
 use crate::ui::{Stdout, sanitize};
 
-/// Renders the tree of an agent. Sessions whose exported page is in `directory` link to it.
+/// Renders the tree, of `agent` or of all that it has. `hidden` sessions are not in it. Sessions whose exported page is in `directory` link to it.
 pub(super) fn render(
     out: &mut Stdout,
     agent: Option<&str>,
     tree: &TreeResult,
     points: &HashMap<Uuid, BranchPoint>,
+    hidden: u64,
     directory: Option<&Path>,
 ) -> String {
     let rows = rows(out, tree, points, directory);
-    let of_agent = agent.map(|agent| format!(" of {}", sanitize::one_line(agent)));
-    let title = format!("Conversations{}", of_agent.unwrap_or_default());
+    let of_agent = agent.map(|agent| format!(" of {}", sanitize::one_line(agent))).unwrap_or_default();
+    let title = match hidden {
+        0 => format!("Conversations{of_agent}"),
+        _ => format!("Conversations{of_agent} that continue each other"),
+    };
     let mut summary = pluralize(tree.sessions.len() as u64, "saved conversation");
+    if hidden > 0 {
+        summary.push_str(&format!(", and {} without a continuation", group_digits(hidden)));
+    }
     if rows.iter().any(|row| row.link.is_some()) {
         summary.push_str("; those that were exported are links");
     }
@@ -55,7 +62,7 @@ fn rows(
                 (Some(id), None, TreeRow { mark: Mark::Missing, title, ..TreeRow::default() })
             }
             (RowKind::Live, Some(live)) => {
-                let facts = live_facts(out, live);
+                let facts = live_facts(out, live, Dates::Absolute);
                 (None, live.hangs_from, TreeRow { mark: Mark::Live, name: "live".into(), facts, ..TreeRow::default() })
             }
             (RowKind::Live, None) => continue,
@@ -85,7 +92,7 @@ fn session_row(
     TreeRow {
         name: sanitize::one_line(&session.short_id),
         title: session_title(session),
-        facts: session_facts(out, session, point),
+        facts: session_facts(out, session, point, Dates::Absolute),
         details: sanitize::one_line(&session.session_id),
         link: is_there.then_some(page),
         ..TreeRow::default()
