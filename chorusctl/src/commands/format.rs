@@ -9,7 +9,7 @@ use chorus_proto::{
 
 use crate::error::Error;
 use crate::ui::meter::{self, BarStyle};
-use crate::ui::units::{format_token_count, format_tokens, pluralize};
+use crate::ui::units::{format_token_count, format_tokens, group_digits, pluralize};
 use crate::ui::{Cell, Stdout, Style, sanitize, terminal, text, time};
 
 /// Formats `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
@@ -91,7 +91,7 @@ pub fn print_saved_first(out: &mut Stdout, saved: Option<&Session>) -> Result<()
 pub fn loaded_messages(live: u64, session: &Session) -> String {
     match session.header.message_count {
         all if live == all => pluralize(live, "message"),
-        all => format!("the first {live} of {all} messages"),
+        all => format!("the first {} of {} messages", group_digits(live), group_digits(all)),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Prints the messages of a conversation.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chorus_proto::{Message, Role, tool_gist};
+use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::ui::{Stdout, Style, sanitize, text, units};
@@ -82,7 +84,7 @@ impl TranscriptPrinter {
                 print_styled_body(out, &format!("→ {name}{gist}"), Style::Tool, MAX_CALL_LINES)?;
                 continue;
             }
-            let params = sanitize::one_line(call.params.get());
+            let params = sanitize::one_line(&unescape_unicode(call.params.get()));
             let params = if params == "{}" { String::new() } else { format!(" {params}") };
             let name = sanitize::one_line(&call.name);
             print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, usize::MAX)?;
@@ -131,6 +133,34 @@ impl TranscriptPrinter {
         );
         writeln!(out, "{line}")
     }
+}
+
+/// Replaces the `\uXXXX` of a JSON text by the characters that they stand for, except those that JSON has to escape. The text is
+/// unchanged if it is not valid.
+fn unescape_unicode(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\u") {
+        return json.into();
+    }
+    let value = serde_json::from_str::<Box<RawValue>>(json).ok();
+    let mut shown = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\').filter(|_| value.is_some()) {
+        let (before, escape) = rest.split_at(at);
+        shown.push_str(before);
+        let length = match escape.as_bytes() {
+            // The two halves of a character outside the basic plane.
+            [_, b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', _, _, b'\\', b'u', ..] => 12,
+            [_, b'u', ..] => 6,
+            _ => 2,
+        };
+        let Some(escape) = escape.get(..length) else { break };
+        let decoded = serde_json::from_str::<String>(&format!("\"{escape}\"")).ok();
+        let plain = decoded.filter(|text| length > 2 && !text.contains(|c: char| c.is_control() || "\"\\".contains(c)));
+        shown.push_str(plain.as_deref().unwrap_or(escape));
+        rest = &rest[at + length..];
+    }
+    shown.push_str(rest);
+    shown.into()
 }
 
 /// Prints Markdown rendered for the terminal, indented.
@@ -225,6 +255,19 @@ mod tests {
         assert!(text.starts_with(beginning), "{text}");
         assert!(text.contains("│ line 12\n    │ … 8 more lines") && !text.contains("line 13"), "{text}");
         Ok(())
+    }
+
+    #[test]
+    fn escaped_characters_of_a_call_are_shown() {
+        for (json, shown) in [
+            (r#"{"q":"caf\u00e9 \u6570\u636e \ud83d\ude00"}"#, r#"{"q":"café 数据 😀"}"#),
+            (r#"{"q":"\u001b[2J \u0022 \\u00e9 \n \u005c"}"#, r#"{"q":"\u001b[2J \u0022 \\u00e9 \n \u005c"}"#),
+            (r#"{"q":"\ud83d"}"#, r#"{"q":"\ud83d"}"#),
+            (r#"{"q":"\ud83d\u0041"}"#, r#"{"q":"\ud83d\u0041"}"#),
+            (r#"{"q":"é"}"#, r#"{"q":"é"}"#),
+        ] {
+            assert_eq!(unescape_unicode(json), shown);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use chorus_llm::tokenizer::TokenizerCache;
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::send::{Send, SendParams};
+use chorus_proto::pluralize::group_digits;
 use chorus_proto::{Client, Meter, NewMessage, Role, TokenSource, Window};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
@@ -73,7 +74,8 @@ fn where_the_vocabulary_is_known_the_count_is_exact_and_grows_by_what_is_added()
     let status = chorusctl(&home, ["status"]).expect_success();
     assert!(status.contains("/128k exact"), "{status}");
     let show = chorusctl(&home, ["context", "show", "--window"]).expect_success();
-    assert!(show.contains(&format!("{} tokens, counted with the vocabulary of the model", two.used)), "{show}");
+    let counted = format!("{} tokens, counted with the vocabulary of the model", group_digits(two.used));
+    assert!(show.contains(&counted), "{show}");
     assert!(server.count_requests().is_empty() && server.requests().is_empty());
 }
 

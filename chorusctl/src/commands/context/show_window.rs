@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::commands::format;
 use crate::commands::transcript::{TranscriptPrinter, print_body};
 use crate::error::Error;
-use crate::ui::units::{self, format_token_count, pluralize};
+use crate::ui::units::{self, format_token_count, group_digits, pluralize};
 use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
 pub(crate) fn run(app: &mut App) -> Result<(), Error> {
@@ -63,15 +63,17 @@ fn print_heading(out: &mut Stdout, text: &str) -> Result<(), Error> {
 
 fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(), Error> {
     print_heading(out, "estimated tokens")?;
-    let limit = budget.limit.to_string();
+    let limit = group_digits(budget.limit);
     let most = budget.window_messages;
     let messages = match budget.left_out {
         0 => format!("{} of at most {most}", pluralize(shown, "message")),
         left_out => format!("{} of at most {most}; {left_out} left out", pluralize(shown, "message")),
     };
     let takes = match budget.takes {
-        Some(takes) => format!("limit of the model {takes}, with a reply of up to {}", budget.answer),
-        None => format!("with a reply of up to {}", budget.answer),
+        Some(takes) => {
+            format!("limit of the model {}, with a reply of up to {}", group_digits(takes), group_digits(budget.answer))
+        }
+        None => format!("with a reply of up to {}", group_digits(budget.answer)),
     };
     let mut table =
         Table::new([Column::new("PART"), Column::new("TOKENS").align_right(), Column::new("OF").flexible()]);
@@ -83,14 +85,16 @@ fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(
         ("total", budget.tokens, takes),
     ];
     for (part, tokens, of) in rows {
-        table.add_row([part.into(), tokens.to_string().into(), of.into()]);
+        table.add_row([part.into(), group_digits(tokens).into(), of.into()]);
     }
     table.write(out)?;
     match budget.counted {
         Some(CountedTokens { tokens, source: TokenSource::Exact }) => {
-            writeln!(out, "\n{tokens} tokens, counted with the vocabulary of the model")
+            writeln!(out, "\n{} tokens, counted with the vocabulary of the model", group_digits(tokens))
         }
-        Some(CountedTokens { tokens, .. }) => writeln!(out, "\n{tokens} tokens, counted by the provider"),
+        Some(CountedTokens { tokens, .. }) => {
+            writeln!(out, "\n{} tokens, counted by the provider", group_digits(tokens))
+        }
         None => Ok(()),
     }
 }

@@ -1,20 +1,6 @@
 //! Formats numbers with their units.
 
-pub use chorus_proto::pluralize::pluralize;
-
-/// Groups digits: `9,940`.
-#[must_use]
-pub fn group_digits(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use chorus_proto::pluralize::{group_digits, pluralize};
 
 /// Formats `1 message`, `9,940 messages`.
 #[must_use]

@@ -60,7 +60,7 @@ impl View {
             parts.push(describe_score(hit.score, &hit.parts));
         }
         if !note.is_error {
-            parts.extend(state.searched.as_deref().map(sanitize::one_line));
+            parts.extend(state.searched.as_deref().map(|agent| describe_searched(agent, &state.hits)));
             parts.extend(self.scope.iter().cloned());
         }
         parts.retain(|part| !part.is_empty());
@@ -120,6 +120,12 @@ impl View {
             put(buffer, area, row + 1, line);
         }
     }
+}
+
+/// Names the agent that was searched, and what was found besides: its hits are not all of this agent.
+fn describe_searched(agent: &str, hits: &[SearchHit]) -> String {
+    let has_imported = hits.iter().any(|hit| hit.imported && hit.agent_name != agent);
+    format!("{}{}", sanitize::one_line(agent), if has_imported { " and imported conversations" } else { "" })
 }
 
 /// Writes a line into a row of the area, if it has that row.
