@@ -117,7 +117,7 @@ pub(super) fn unset_value(text: &str, path: &[Key]) -> Option<String> {
 }
 
 /// Adds to the lines of a key what [`set_value`] writes around a new one: an empty line below the first key above all tables, and the header
-/// of a table that has no other key and no comment, with the empty line above it at the end of the file, otherwise below it.
+/// of a table at the end of the file that has no other key, with the empty line above it.
 fn with_gap(text: &str, own: Range<usize>, table: Option<&Table>) -> Range<usize> {
     let before = &text[..own.start];
     if (before.is_empty() || before.ends_with("\n\n")) && text[own.end..].starts_with('\n') {
@@ -128,8 +128,6 @@ fn with_gap(text: &str, own: Range<usize>, table: Option<&Table>) -> Range<usize
         Some(header) if header.end == own.start && own.end == text.len() => {
             header.start - usize::from(text[..header.start].ends_with("\n\n"))..own.end
         }
-        Some(header) if header.end == own.start && text[own.end..].starts_with("\n[") => header.start..own.end + 1,
-        Some(header) if header.end == own.start && text[own.end..].starts_with('[') => header.start..own.end,
         _ => own,
     }
 }
