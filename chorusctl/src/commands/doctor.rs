@@ -50,6 +50,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    if args.secrets || args.size {
+        ensure_answer(app)?;
+    }
     if args.secrets {
         return secrets::run(app);
     }

@@ -13,7 +13,7 @@ use crate::commands::session::export::print_page_or_write;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{format_dollars, group_digits, pluralize};
+use crate::ui::units::{format_dollars, pluralize};
 use crate::ui::{Cell, Column, Style, Table, TableArgs, sanitize};
 
 /// Stands for the agent of what no agent asked for: vectors of messages.
@@ -192,7 +192,8 @@ fn print_usage(mut table: Table, app: &mut App, params: &UsageParams, used: &Usa
 
 /// Says that there is usage which the table leaves out.
 fn print_imported_hint(app: &mut App, params: &UsageParams, used: &UsageResult) {
-    if !used.has_imported {
+    // A daemon of an earlier release does not count them.
+    if !used.has_imported || (used.imported_calls == 0 && !used.days.is_empty()) {
         return;
     }
     let mut command = "chorusctl usage".to_owned();
@@ -260,12 +261,12 @@ fn price_command(model: &str, key: &str) -> String {
 }
 
 fn usage_columns(sums: &UsageSums) -> [String; 5] {
-    let cached = if sums.cache_read_tokens == 0 { String::new() } else { group_digits(sums.cache_read_tokens) };
+    let cached = if sums.cache_read_tokens == 0 { String::new() } else { sums.cache_read_tokens.to_string() };
     [
-        group_digits(sums.calls),
-        group_digits(sums.input_tokens),
+        sums.calls.to_string(),
+        sums.input_tokens.to_string(),
         cached,
-        group_digits(sums.output_tokens),
+        sums.output_tokens.to_string(),
         sums.cost_usd.map_or_else(|| "?".to_owned(), format_dollars),
     ]
 }

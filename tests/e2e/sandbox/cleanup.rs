@@ -107,7 +107,7 @@ fn an_agent_may_be_renamed_right_after_it_has_started_a_task() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = std::env::var("PATH").expect("PATH");
     let script = format!("#!/bin/sh\nPATH='{path}'\nsleep 0.3\nexec bwrap \"$@\"\n");
-    write_program(&folder.path().join("bwrap"), script);
+    write_program(folder.path().join("bwrap"), script);
     let path = format!("{}:{path}", folder.path().display());
     let Some(fixture) = start_sandbox("bubblewrap", &[("PATH", &path)]) else { return };
     let begun = call_bash(&fixture, &json!({"command": "echo on > here", "background": true}));

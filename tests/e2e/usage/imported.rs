@@ -206,7 +206,7 @@ fn it_is_divided_by_project_model_and_day() {
     }
     let text = text.expect_success();
     assert!(text.lines().next().is_some_and(|line| line.starts_with("PROJECT") && line.contains("SOURCE")), "{text}");
-    assert!(text.lines().last().is_some_and(|line| line.starts_with("total") && line.contains("7,655")), "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.starts_with("total") && line.contains("7655")), "{text}");
     let lines = chorusctl(&home, ["--format", "jsonl", "usage", "--by", "model"]).expect_success();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     let since = chorusctl(&home, ["--json", "usage", "--by", "source", "--since", "2026-01-03"]).expect_json();

@@ -3,11 +3,12 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-use chorus_proto::methods::context::{History, HistoryParams, Save, SaveParams};
+use chorus_proto::methods::context::{History, HistoryParams, Restore, RestoreParams, Save, SaveParams};
 use chorus_proto::{NewMessage, Role};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, wait_until};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{Web, fixture};
@@ -19,9 +20,10 @@ fn a_captured_conversation_grows_on_its_page() {
     fs::create_dir_all(&dir).expect("a directory");
     let id = "aaaaaaaa-0000-4000-8000-000000000000";
     let say = |n: u32, text: &str| {
+        let at = Timestamp::now() - SignedDuration::from_secs(60) + SignedDuration::from_secs(i64::from(n));
         let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
         let line = json!({"type": role, "uuid": format!("u{n}"), "isSidechain": false, "sessionId": id, "version": "2.1.332",
-            "timestamp": format!("2026-01-02T10:00:0{n}.000Z"), "cwd": "/srv/api",
+            "timestamp": at.to_string(), "cwd": "/srv/api",
             "message": {"role": role, "id": format!("msg_{n}"), "model": "claude-opus-4-5", "content": text}});
         let mut file =
             OpenOptions::new().create(true).append(true).open(dir.join(format!("{id}.jsonl"))).expect("a transcript");
@@ -41,6 +43,11 @@ fn a_captured_conversation_grows_on_its_page() {
     say(1, "Those without a country.");
     browser.wait_for("document.querySelector('#m2')?.innerText.includes('Those without a country.')");
     browser.wait_for_text("2 messages");
+    // More than a page has.
+    (2..53).for_each(|n| say(n, "More of it."));
+    browser
+        .wait_for("document.querySelectorAll('article').length === 50 && document.querySelector('#links a[rel=next]')");
+    browser.wait_for_text("53 messages");
 }
 
 #[test]
@@ -61,6 +68,18 @@ fn a_long_tree_begins_with_the_latest_work_and_shows_the_session_that_leads_to_i
     browser.wait_for(&format!("{count} === 3 && document.querySelector('#s{}')", ids[202]));
     browser.click("nav.pages a[rel=prev]");
     browser.wait_for(&format!("{count} === 200 && document.querySelector('#s{}')", ids[0]));
+    // A new conversation continues nothing, and then the work continues an old one.
+    client.append("docs", "a fresh one");
+    browser.open(&web.address("/agent/docs/tree"));
+    browser.wait_for_text("Live conversation");
+    client.save("docs", "Fresh");
+    let restore = RestoreParams { agent: Some("docs".into()), session: ids[0].to_string(), ..Default::default() };
+    client.call::<Restore>(&restore).expect("restored");
+    browser.open(&web.address("/agent/docs/tree"));
+    browser.wait_for(&format!(
+        "document.body.innerText.includes('Live conversation') && document.querySelector('#s{}')",
+        ids[0]
+    ));
     for id in [ids[1], ids[201]] {
         browser.open(&web.address(&format!("/session/{id}")));
         browser.click("p.line a[href*=tree]");

@@ -51,20 +51,21 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.stdout.status_line(&line)?;
     apply::print_consequences(app, &change)?;
     if change.is_live && change.result.key == "default_model" {
-        warn_about_missing_provider(app, params.value.as_deref().unwrap_or_default())?;
+        warn_about_missing_provider(app, params.value.as_deref().unwrap_or_default());
     }
     Ok(())
 }
 
 /// Warns that no provider has the model, as long as none is configured: with others, its name is refused.
-fn warn_about_missing_provider(app: &mut App, model: &str) -> Result<(), Error> {
-    let found = app.call::<List>(&ModelsParams {})?;
+fn warn_about_missing_provider(app: &mut App, model: &str) {
+    // The value is saved already.
+    let Ok(found) = app.call::<List>(&ModelsParams {}) else { return };
     let meant = found.aliases.get(model).map_or(model, String::as_str);
-    let Some((provider, _)) = meant.split_once('/') else { return Ok(()) };
+    let Some((provider, _)) = meant.split_once('/') else { return };
     if found.providers.iter().all(|known| known.name != provider) {
         let provider = sanitize::one_line(provider);
         app.stderr.warning(&format!("no provider is called {provider}: this model cannot be used yet"));
-        app.stderr.hint(&format!("add it: chorusctl models add {} URL", shell_word(&provider)));
+        app.stderr
+            .hint(&format!("add it: chorusctl models add {} (with a URL if it is your own)", shell_word(&provider)));
     }
-    Ok(())
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use chorus_proto::CallError;
 use chorus_proto::methods::daemon::{Stop, StopParams, StopResult};
+use chorus_proto::{CallError, Method as _};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::stop_unreachable::{self, StopOutcome};
@@ -55,7 +55,11 @@ pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Error> {
     };
     app.set_client(client);
     app.answer_limit = Some(no_answer::PATIENCE);
-    let result = app.call_raw::<Stop>(&StopParams {})?;
+    let asked = app.within_answer_limit(|client| client.call_raw(Stop::NAME, &StopParams {}, &mut |_| ()));
+    app.answer_limit = None;
+    // One that continues later finds the request.
+    let result =
+        asked.map_err(|error| error.with_detail("it was asked to stop, which it does when it continues"))??;
     app.disconnect();
     let StopResult { pid } = parse_result(&result)?;
     if wait_exit::wait_for_exit(pid, &app.paths()?.socket, patience) {

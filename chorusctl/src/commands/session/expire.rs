@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{group_digits, pluralize};
+use crate::ui::units::pluralize;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Move unused saved conversations to the trash
@@ -84,7 +84,7 @@ fn print_text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), 
             table.add_row([
                 Cell::from(sanitize::one_line(&session.agent_name)),
                 used.into(),
-                group_digits(session.message_count).into(),
+                session.message_count.to_string().into(),
                 Cell::new(Style::Strong, sanitize::one_line(&session.session_id)),
             ]);
         }

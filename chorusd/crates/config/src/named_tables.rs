@@ -51,9 +51,13 @@ pub(crate) fn read_table(
             }
             "prices" => {
                 check_model_ref(name).map_err(&wrong)?;
+                let content = as_table(value.get_ref()).map_err(&wrong)?;
                 let mut price = Price::default();
-                set_keys(&mut price, &place, as_table(value.get_ref()).map_err(&wrong)?, PRICE_KEYS)?;
-                config.prices.insert(name.to_owned(), price);
+                set_keys(&mut price, &place, content, PRICE_KEYS)?;
+                // A heading whose last key was removed says nothing; it does not make the model free.
+                if content.iter().next().is_some() {
+                    config.prices.insert(name.to_owned(), price);
+                }
             }
             "mcp" => {
                 check_mcp_name(name).map_err(&wrong)?;

@@ -7,7 +7,6 @@ use super::SessionRow;
 use crate::app::App;
 use crate::commands::format;
 use crate::ui::time::Clock;
-use crate::ui::units::group_digits;
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// The limit on the width of a project's name.
@@ -38,7 +37,7 @@ pub(super) fn add_rows(table: &mut Table, out: &mut Stdout, sessions: &[SessionR
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             conversation(session).into(),
             project.into(),
-            group_digits(session.message_count).into(),
+            session.message_count.to_string().into(),
             title_cell(session),
         ]);
     }

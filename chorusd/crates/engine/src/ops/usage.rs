@@ -70,13 +70,15 @@ pub async fn usage(
     })
 }
 
-/// Parses a time as [`parse_since`] does; a number of days starts with the midnight before, so that the first day is not cut.
+/// Parses a time as [`parse_since`] does; a number of days or weeks starts with the midnight before, so that the first day is not
+/// cut.
 fn parse_whole_days(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp> {
-    const DAY: u64 = 24 * 60 * 60;
     let since = parse_since(text, now)?;
-    let back = humantime::parse_duration(text.trim()).ok().filter(|back| back.as_secs() >= DAY);
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_whole =
+        unit.len() < text.trim().len() && matches!(unit.trim(), "d" | "day" | "days" | "w" | "week" | "weeks");
     let midnight = || since.to_zoned(zone.clone()).start_of_day().ok().map(|start| start.timestamp());
-    Ok(back.filter(|back| back.as_secs().is_multiple_of(DAY)).and_then(|_| midnight()).unwrap_or(since))
+    Ok(is_whole.then(midnight).flatten().unwrap_or(since))
 }
 
 /// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.

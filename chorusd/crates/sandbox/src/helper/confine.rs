@@ -59,8 +59,9 @@ pub(super) fn run() -> Result<(), String> {
     let [program, args @ ..] = &spec.argv[..] else { return Err("no command".into()) };
     let mut command = Command::new(program);
     let input = input.map_or_else(Stdio::null, Stdio::from);
-    // Before the report: without isolation the directory may be moved afterwards.
-    std::env::set_current_dir(&spec.dir).map_err(with_context("cannot enter its directory"))?;
+    // Before the report: without isolation the directory may be moved afterwards. Only the command has use for that of this
+    // process.
+    rustix::process::chdir(&spec.dir).map_err(with_context("cannot enter its directory"))?;
     command.args(args).env_clear().envs(spec.env).stdin(input);
     control_socket::send_report(&HelperReport::Ready(AppliedConfinement { landlock, seccomp, processes, memory }));
     let child = std::os::unix::process::CommandExt::process_group(&mut command, 0)

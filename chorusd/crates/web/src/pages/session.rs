@@ -7,6 +7,7 @@ use chorus_proto::methods::session::{Get, GetParams, GetResult};
 use chorus_proto::{Message, Trigger};
 use chorus_session::export::html::MessageStyle;
 use chorus_terminal_text::units::count_messages;
+use jiff::SignedDuration;
 use maud::html;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -18,6 +19,9 @@ use crate::failure_page::{PageResult, page};
 use crate::layout::{self, Frame, Section};
 use crate::text::{agent_path, clock, session_path, short, title};
 use chorus_daemon_client::Failure;
+
+/// A captured conversation that was not continued for so long is not looked at again while it is shown.
+const GROWTH_LIMIT: SignedDuration = SignedDuration::from_hours(24);
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
@@ -56,10 +60,11 @@ pub(crate) async fn show(
     let last = format!("{path}?before={0}#m{1}", place.total + 1, place.total);
     let links = place.links(shown.messages.len() as u64, &path, &last);
     let agent = agent_path(&header.agent_name);
-    // Another program may write on; without an event.
-    let is_last = start + shown.messages.len() as u64 >= header.message_count;
-    let is_growing = is_last && header.trigger == Trigger::Import;
+    // Another program may go on with it, without an event.
+    let idle = overview.now.duration_since(header.held_at());
+    let is_growing = header.trigger == Trigger::Import && idle < GROWTH_LIMIT;
     let on = is_growing.then_some("poll");
+    let links = |id: &str| html! { div #(id) data-live[is_growing] data-on=[on] { (links) } };
     let main = html! {
         div.heading {
             h1 { (name) }
@@ -75,9 +80,9 @@ pub(crate) async fn show(
         }
         @if let Some(summary) = header.summary.as_deref().filter(|_| header.description.is_some()) { p.summary { (short(summary, 2000)) } }
         @for warning in &shown.warnings { p.warning { (warning) } }
-        (links)
+        (links("links"))
         section #messages data-live[is_growing] data-on=[on] { (render(&shown.messages, start + 1, &style, model)) }
-        (links)
+        (links("links-below"))
         p.none { "Continue it: " code { "chorusctl restore " (shown.session.short_id) } }
     };
     let frame = Frame { revision, ..Frame::new(&app, &name, Section::Conversations) };

@@ -29,7 +29,7 @@ const COLUMN: usize = 18;
 const MAX_COLUMNS: usize = 8;
 
 /// Sessions that are read at once when one of them is looked for.
-const SESSIONS_AT_ONCE: u64 = 1000;
+const SESSIONS_AT_ONCE: u64 = 5000;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Params {
@@ -55,14 +55,9 @@ pub(crate) async fn show(
         limit: Some(limit),
         ..Default::default()
     };
-    let offset = match (params.offset, params.of) {
-        (Some(offset), _) => offset,
-        (None, Some(session)) => find_page(&mut daemon, session, &part).await?.unwrap_or_default(),
-        // The latest work is at the end.
-        (None, None) => {
-            let total = daemon.call::<Tree>(part(0, 1)).await?.total;
-            total.saturating_sub(1) / SESSIONS * SESSIONS
-        }
+    let offset = match params.offset {
+        Some(offset) => offset,
+        None => find_page(&mut daemon, params.of, &part).await?,
     };
     let tree = daemon.call::<Tree>(part(offset, SESSIONS)).await?;
     let when = When { now: overview.now, zone: &app.zone };
@@ -83,36 +78,48 @@ pub(crate) async fn show(
             span.none { (group_digits(tree.total)) " saved" }
         }
         (links)
-        div #tree data-live data-on="context. agent." { (render(&tree, &agent, offset == 0, when)) }
+        div #tree data-live data-on="context. agent." data-src=(format!("{}/tree{}", agent_path(&agent), page_from(offset))) { (render(&tree, &agent, tree.next.is_none(), when)) }
         (links)
     };
     Ok(page(layout::page(&frame, &overview, &main)))
 }
 
-/// Returns the offset of the page that has the session; `None` if the tree does not have it.
+/// Returns the offset of the page that has this session; or the latest work, if it is `None` or is not in the tree.
 async fn find_page(
     daemon: &mut Daemon,
-    session: Uuid,
+    session: Option<Uuid>,
     part: &impl Fn(u64, u64) -> TreeParams,
-) -> Result<Option<u64>, Failure> {
+) -> Result<u64, Failure> {
     let mut offset = 0;
+    let mut latest = None;
     loop {
         let tree = daemon.call::<Tree>(part(offset, SESSIONS_AT_ONCE)).await?;
-        if let Some(at) = tree.sessions.iter().position(|other| other.id == session) {
-            return Ok(Some((offset + at as u64) / SESSIONS * SESSIONS));
+        for (at, other) in (offset..).zip(&tree.sessions) {
+            if Some(other.id) == session {
+                return Ok(page_of(at));
+            }
+            let hangs = tree.live.as_ref().is_some_and(|live| live.hangs_from == Some(other.id));
+            latest = latest.max(Some((hangs, other.ended_at.unwrap_or(other.saved_at), at)));
         }
-        match tree.next {
-            Some(next) => offset = next,
-            None => return Ok(None),
-        }
+        let Some(next) = tree.next else {
+            // A live conversation that continues nothing is the last of all.
+            let is_apart = tree.live.as_ref().is_some_and(|live| live.hangs_from.is_none());
+            let last = tree.total.saturating_sub(1);
+            return Ok(page_of(latest.filter(|_| !is_apart).map_or(last, |(.., at)| at)));
+        };
+        offset = next;
     }
 }
 
-fn render(tree: &TreeResult, agent: &str, is_first: bool, when: When<'_>) -> Markup {
+fn page_of(session: u64) -> u64 {
+    session / SESSIONS * SESSIONS
+}
+
+fn render(tree: &TreeResult, agent: &str, is_last: bool, when: When<'_>) -> Markup {
     let nodes: Vec<_> = tree.sessions.iter().map(|session| (session.id, session.hangs_from)).collect();
     let gaps: Vec<_> = tree.gaps.iter().map(|gap| gap.id).collect();
     // The live context hangs from a session of the last page; on others it is left out.
-    let leaf = tree.live.as_ref().filter(|live| shows_live(tree, live, is_first)).map(|live| live.hangs_from);
+    let leaf = tree.live.as_ref().filter(|live| shows_live(tree, live, is_last)).map(|live| live.hangs_from);
     let rows = lay_out(&nodes, &gaps, leaf);
     let columns = rows.iter().map(|row| row.column.min(MAX_COLUMNS - 1) + 1).max().unwrap_or(1);
     html! {
@@ -132,10 +139,10 @@ fn render(tree: &TreeResult, agent: &str, is_first: bool, when: When<'_>) -> Mar
     }
 }
 
-fn shows_live(tree: &TreeResult, live: &TreeLive, is_first: bool) -> bool {
+fn shows_live(tree: &TreeResult, live: &TreeLive, is_last: bool) -> bool {
     match live.hangs_from {
         Some(id) => tree.sessions.iter().any(|session| session.id == id) || tree.gaps.iter().any(|gap| gap.id == id),
-        None => is_first,
+        None => is_last,
     }
 }
 
