@@ -18,7 +18,7 @@ fn each_failure_says_what_happened_and_what_to_do() {
     };
     let table = server.host_table();
     here.write_config(&table.replace("/chorusctl\"", "/nowhere\""));
-    let said = fails(3, "/nowhere` is not in PATH on box");
+    let said = fails(3, "/nowhere` does not exist on box");
     assert!(said.contains("[hosts.box] with command ="), "{said}");
     here.write_config(&table);
     // Of a release without the command.

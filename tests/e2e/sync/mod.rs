@@ -171,7 +171,7 @@ fn failures_say_what_to_do() {
     let mut command = machines.here.command(machines.here.bins.chorusctl);
     command.args(["sync", "box", "--rsh", &machines.server.rsh(), "--remote-command", "/nowhere/chorusctl"]);
     let missing = run_command(command, b"");
-    assert!(missing.stderr.contains("`/nowhere/chorusctl` is not in PATH on box"), "{missing:?}");
+    assert!(missing.stderr.contains("`/nowhere/chorusctl` does not exist on box"), "{missing:?}");
     missing.expect_failure_with_hint(3);
     let mut command = machines.here.command(machines.here.bins.chorusctl);
     command.args(["sync", "box", "--rsh", "ssh -p 1 -o BatchMode=yes", "--remote-command", "chorusctl"]);
