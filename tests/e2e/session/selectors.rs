@@ -123,13 +123,9 @@ fn titles_in_any_script_are_found_by_their_words() {
     let moved = client.save("a", "数据库迁移计划").header;
     client.append("a", "two");
     let cafe = client.save("a", "Größe des Cafés").header;
-    for (selector, id) in [
-        ("迁移", moved.id),
-        ("数据库", moved.id),
-        ("数据库迁移计划", moved.id),
-        ("cafés", cafe.id),
-        ("GRÖßE", cafe.id),
-    ] {
+    for (selector, id) in
+        [("迁移", moved.id), ("数据库", moved.id), ("数据库迁移计划", moved.id), ("cafés", cafe.id), ("GRÖßE", cafe.id)]
+    {
         assert_eq!(get(&mut client, selector).expect(selector).header.id, id, "{selector}");
     }
     for part in ["größ", "库计"] {
