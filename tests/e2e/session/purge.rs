@@ -17,7 +17,7 @@ use crate::home;
 /// Nothing that anybody else would write.
 const SECRET: &str = "the-word-is-xylophone-4711";
 
-/// What the purge says if it does not wait until its texts are overwritten.
+/// The warning of a purge that does not wait until its texts are overwritten.
 const STILL_ERASING: &str = "may still be in the search index";
 
 /// Files below `folder` that hold the secret.

@@ -28,7 +28,7 @@ const ERASE_RETRY: Duration = Duration::from_secs(60);
 /// How long a purge waits until its texts are overwritten. After that the result says `erasing`; the work continues.
 pub(crate) const MAX_ERASURE_WAIT: Duration = Duration::from_secs(10);
 
-/// Deletes a session for good: its file, its row, its copies in the trash, and what the search index and the databases
+/// Deletes a session permanently: its file, its row, its copies in the trash, and what the search index and the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
     let purged = delete(agents, trash, params).await?;

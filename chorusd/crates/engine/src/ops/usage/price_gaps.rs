@@ -1,4 +1,4 @@
-//! What `[prices]` lacks for the usage of a result.
+//! Prices that `[prices]` lacks for the usage of a result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
