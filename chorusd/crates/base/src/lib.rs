@@ -17,6 +17,7 @@ pub mod parallel;
 pub mod private_fs;
 pub mod private_socket;
 pub mod requester;
+pub mod scripts;
 mod secret;
 pub mod sync;
 mod ticks;

@@ -1,5 +1,6 @@
 //! Finds sessions by fields of their headers.
 
+use chorus_base::scripts::is_unspaced;
 use std::borrow::Cow;
 
 use chorus_proto::Trigger;
@@ -112,15 +113,6 @@ pub fn has_words(title: &str, words: &str) -> bool {
         let after = title[at + found.len()..].chars().next();
         !continues(before, found.chars().next()) && !continues(after, found.chars().next_back())
     })
-}
-
-/// Returns true for letters of scripts that put no spaces between words, and of Korean, which adds particles to words.
-fn is_unspaced(c: char) -> bool {
-    matches!(u32::from(c),
-        0x0e00..=0x0eff // Thai, Lao
-        | 0x1100..=0x11ff | 0x3040..=0x30ff | 0x3130..=0x318f | 0x31f0..=0x31ff // Hangul, Kana
-        | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff66..=0xff9f
-        | 0x20000..=0x323af)
 }
 
 #[cfg(test)]

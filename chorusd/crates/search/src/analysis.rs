@@ -128,12 +128,7 @@ pub(crate) fn begin_of(text: &str, bytes: usize) -> &str {
 
 /// Returns true for letters of scripts that put no spaces between words.
 fn is_unspaced(c: char) -> bool {
-    matches!(u32::from(c),
-        0x0e00..=0x0eff // Thai, Lao
-        | 0x1100..=0x11ff | 0x3040..=0x30ff | 0x3130..=0x318f | 0x31f0..=0x31ff // Hangul, Kana
-        | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff66..=0xff9f
-        | 0x20000..=0x323af)
-        && c.is_alphanumeric()
+    chorus_base::scripts::is_unspaced(c) && c.is_alphanumeric()
 }
 
 /// Returns true for the accent of the letter before it: some programs write "é" as two characters. Letters lose theirs anyway.
